@@ -90,8 +90,8 @@ def program() -> NoReturn:
     """
     if sys.getfilesystemencoding() != "utf-8":
         os.environ["PYTHONUTF8"] = "1"  # for the processes of an engine
-        arguments = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
-        os.execv(sys.executable, arguments)  # noqa: S606  # the same program
+        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
+        os.execv(sys.executable, again)  # noqa: S606  # this program itself
     gc.set_threshold(_OBJECTS_PER_SEARCH)
     try:
         main()

@@ -88,6 +88,7 @@ def _metrics_folder(path: str) -> str:
 
 
 def _command(text: str) -> str:
+    """The command. Raises ValueError if a shell could not run it."""
     # The command may have secrets, so messages do not show it.
     try:
         words = shlex.split(text)
@@ -99,6 +100,7 @@ def _command(text: str) -> str:
 
 
 def _output(given: str) -> str:
+    """The address of the output folder. Raises ValueError if it cannot be one."""
     path = expanded(given)
     if re.match(r"[a-z][a-z0-9]+:/[^/]", path):
         raise ValueError(f"{path} has one slash after the colon; write two")
@@ -718,6 +720,9 @@ def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
 def _merged_convention(
     options: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The options of a convention. A preset replaces all; a table of gains replaces another one."""
+    """The options of a convention after overrides, of which a preset replaces all options.
+
+    A table of gains is replaced as a whole.
+    """
     given = {name: value for name, value in overrides.items() if value is not None}
     return given if "preset" in given else {**options, **given}

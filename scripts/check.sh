@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# The test command: ruff, ruff format, import-linter, mypy --strict and pytest; installs what they need.
-#     scripts/check.sh               everything that matters, in a few minutes: on the embedded engine, and the tests that
-#                                    use the test session once more on classic Spark
+# Runs ruff, ruff format, import-linter, mypy --strict and pytest, and installs what they need.
+#     scripts/check.sh               everything that matters, in a few minutes: all tests on the embedded engine, and
+#                                    those that use the test session again on classic Spark
 #     scripts/check.sh --thorough    more random inputs, more cases for the live tools, coverage, older versions of
 #                                    Spark, the oldest and the newest versions of all packages, and the documentation site;
 #                                    other arguments are passed to pytest
 #     SPARK_VERSION=4.0 scripts/check.sh    everything with a Spark version other than the pinned one, as in CI
 set -euo pipefail
-# Another checkout on this path would be tested instead of this one.
+# Otherwise, a different checkout on this path would be tested.
 unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" dev
 
-# What only the tests need is installed while the code is checked: the live tools that the presets are compared with,
-# what drives a browser, and the S3 server, which needs an older python-dateutil and therefore its own environment.
+# The tests' own requirements are installed while the code is checked: the live tools that the presets are compared with,
+# the browser's driver, and the S3 server, which needs an older python-dateutil and therefore its own environment.
 install_object_store() {
     python -m venv .venv/object-store
     .venv/object-store/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$1" >&2
@@ -21,7 +21,7 @@ stamped object-store tests/requirements-object-store.txt -- install_object_store
 object_store=$!
 stamped requirements-parity.txt tests/requirements-parity.txt -- install --requirement tests/requirements-parity.txt &
 parity=$!
-# So is the environment for cluster workers, which takes a minute to build the first time.
+# The environment for cluster workers, which takes a minute the first time, is also built in the meantime.
 scripts/package.sh &
 package=$!
 # No installation keeps running when a check fails, because the next call would install into the same place.
@@ -38,7 +38,7 @@ if ! command -v java >/dev/null && [ ! -x "${JAVA_HOME:-}/bin/java" ]; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$java_package" >&2
 fi
 
-# Reports are opened in a browser. If it cannot be installed, the tests that need it are skipped and say so.
+# Reports are opened in a browser. If it cannot be installed, the tests that need it are skipped with a message.
 if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "check: installing chromium and chromium-driver" >&2
     { apt-get update -qq &&
@@ -46,7 +46,7 @@ if ! command -v chromedriver >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-
         echo "check: no chromium could be installed" >&2
 fi
 
-# Spark's classes as Java keeps them in memory: each of the twenty sessions that tests start needs them.
+# An archive of Spark's classes as Java keeps them in memory, for the twenty sessions that tests start.
 export SPARK_CLASSES="$PWD/.venv/spark-classes.jsa"
 make_classes() {
     python tests/support/class_archive.py >&2
@@ -59,7 +59,7 @@ classes=$!
 ruff check .
 ruff format --check .
 lint-imports --no-logo
-# One process for half a minute: beside the tests, so that no core is idle.
+# mypy uses one process for half a minute, so it runs next to the tests, and no core is idle.
 mypy >.venv/mypy.txt 2>&1 &
 types=$!
 check_types() {

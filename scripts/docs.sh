@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the documentation site in dist/site: the guides, the Python API and notebooks, which are run. Fails if a link or
-# an anchor is broken. Installs what it needs into .venv/docs; after that, it needs no network.
+# Builds the documentation site in dist/site: the guides, the Python API and the notebooks, which it runs. Fails if a link or
+# an anchor is broken. Installs its requirements into .venv/docs; after that, it needs no network.
 set -euo pipefail
-# Another checkout on this path would be documented instead of this one.
+# Otherwise, a different checkout on this path would be documented.
 unset PYTHONPATH
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh" embedded
 
@@ -13,9 +13,9 @@ install_docs() {
 }
 stamped docs conf/site/requirements.txt .venv/constraints.txt pyproject.toml -- install_docs
 
-# Every page is read again: Sphinx does not report errors again in unchanged pages. The notebook's kernel is
+# Every page is read again, because Sphinx does not repeat errors for unchanged pages. The notebooks' kernel is
 # the first `python` on the path.
 rm -rf dist/site
 PATH="$PWD/.venv/docs/bin:$PATH" sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
     --conf-dir conf/site --doctree-dir .venv/docs/doctrees . dist/site
-echo "docs: made dist/site; python -m http.server --directory dist/site shows it" >&2
+echo "docs: built dist/site; python -m http.server --directory dist/site shows it" >&2

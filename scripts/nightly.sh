@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Evaluates one night, for cron; running it again for the same night replaces that night:
+# Evaluates one night, for cron. Running it again for the same night replaces that night:
 #
 #     scripts/nightly.sh [YYYY-MM-DD] [CONFIG.toml] [options of ndcg-spark evaluate]
 #     30 2 * * *  cd /opt/ndcg_spark && scripts/nightly.sh >>/var/log/ndcg_spark.log 2>&1

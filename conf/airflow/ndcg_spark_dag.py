@@ -60,13 +60,22 @@ def show(text: str) -> None:
 
 def end(process: subprocess.Popen[str]) -> None:
     """End the job with all of its processes: ask them, so that the script says how it ended, then make them."""
-    for how, seconds in ((signal.SIGTERM, SECONDS_TO_END), (signal.SIGKILL, None)):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, how)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            said, _ = process.communicate(timeout=seconds)
-            show(said)
-            return
+    tell_group(process, signal.SIGTERM)
+    try:
+        said, _ = process.communicate(timeout=SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        tell_group(process, signal.SIGKILL)
+        said, _ = process.communicate()
+    else:
+        # The script has ended, but one of its processes may have ignored the request.
+        tell_group(process, signal.SIGKILL)
+    show(said)
+
+
+def tell_group(process: subprocess.Popen[str], how: signal.Signals) -> None:
+    """Send a signal to the job and all of its processes that still run."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, how)
 
 
 def run(line: list[str]) -> None:

@@ -1,7 +1,7 @@
 -- The nights of ndcg-spark in Snowflake: external tables over the published files, named
 -- ndcg.*_files, and views of the valid rows: ndcg.nights, ndcg.query_scores and
--- ndcg.dataset_scores. Query the views, because the files also have the rows of evaluations that
--- were replaced or have not ended. Acceptances and acknowledgements, which people add later, are in
+-- ndcg.dataset_scores. Query the views, because the files also contain rows of evaluations that
+-- were replaced or have not ended. Acceptances and acknowledgements, which are added later, are in
 -- the copies that `ndcg-spark export` makes.
 --
 -- Replace s3://BUCKET/scores with the output, and INTEGRATION with a storage integration that may

@@ -1,4 +1,4 @@
-"""The site of the documentation: the Markdown files where they are, two notebooks, and the public docstrings.
+"""The documentation site: the Markdown files in their own folders, two notebooks, and the public docstrings.
 
 `scripts/docs.sh` builds it. The source folder is the project's, so a relative link leads to the same file here and on
 GitHub.
@@ -35,7 +35,7 @@ CONTENTS = {
         "conf/site/api",
     ],
     "The project": ["scripts/benchmark/README", f"{GUIDES}/CHANGELOG"],
-    "For builders": [
+    "For contributors": [
         "ndcg_spark/README",
         "tests/README",
         ".github/CONTRIBUTING",
@@ -64,20 +64,20 @@ include_patterns = [
 exclude_patterns = [".git", ".venv", "dist"]
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 
-# The anchors of headings, as GitHub makes them.
+# Headings get the same anchors as on GitHub.
 myst_heading_anchors = 4
-# Blocks without a language are what programs print.
+# Blocks without a language contain program output.
 highlight_language = "text"
 # Pygments does not know the structs of DuckDB's SQL.
 suppress_warnings = ["misc.highlighting_failure"]
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-# In seconds for a cell: one of them trains a model, on a machine that may be busy.
+# In seconds per cell. One cell trains a model, and the machine may be busy.
 nb_execution_timeout = 300
 
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
-# The docstrings say the types in words.
+# The docstrings describe the types in words.
 autodoc_typehints = "none"
 # Docstrings write `code` as Markdown does.
 default_role = "literal"
@@ -89,12 +89,12 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_copyright = False
 templates_path = ["templates"]
-# Leads to the README, which is the first page.
+# Redirects to the README, which is the first page.
 html_additional_pages = {"index": "index.html"}
 
 
 def add_to_page(_: Any, page: str, source: list[str]) -> None:
-    """Add what a page must not show on GitHub: the table of contents, the help of every command, templates."""
+    """Add content that a page does not show on GitHub: the table of contents, the help of every command, templates."""
     if page == root_doc:
         for caption, pages in CONTENTS.items():
             source[0] += "\n".join(
@@ -104,12 +104,12 @@ def add_to_page(_: Any, page: str, source: list[str]) -> None:
         for name in sorted(program.commands):
             source[0] += f"\n## {name}\n\n```text\n{_help_of(name)}\n```\n"
     if page == "conf/README":
-        # A search finds the keys of the configuration here.
+        # So that a search finds the keys of the configuration.
         source[0] += "\n## The templates\n"
         for name in ("nightly.toml", "gate.toml"):
             source[0] += f"\n```{{literalinclude}} {name}\n:language: toml\n```\n"
     if page == f"{GUIDES}/CHANGELOG":
-        # Its words would come before those of the guides.
+        # Otherwise, a search would list it before the guides.
         source[0] = f"---\nnosearch: true\n---\n{source[0]}"
 
 

@@ -405,7 +405,7 @@ def compute(
     *arguments: Arguments.args,
     **options: Arguments.kwargs,
 ) -> Result:
-    """Return what a function computes in the worker, and warn of what it warned of.
+    """Return what a function computes in the worker, and repeat its warnings.
 
     In messages, the paths of temporary files are replaced by "the table".
     """

@@ -282,7 +282,7 @@ def explain(
             settings = {"convention": convention or "standard"}
             config = make_config(tables, settings, scratch, relevance, grades=grades)
     if config is None:
-        what = "no documents are known, because pickled scores and those of Spark do not keep them"
+        what = "pickled scores and the scores of Spark DataFrames do not keep documents"
         advice = "give a night's folder, or judgments and results"
         raise ConfigurationError(f"explain: {what}; {advice}")
     return explanation_view(compute(explain_on, config, request))

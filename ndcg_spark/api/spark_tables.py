@@ -167,7 +167,7 @@ def _is_sail(session: SparkSession) -> bool:
 
 
 def _items(catalog: GivenItems, config: TablesConfig, session: SparkSession) -> EngineItems | None:
-    """The items of the catalog on the engine, if a measure needs them."""
+    """The items of the catalog for the engine, or None if no measure needs them."""
     measures = config.measure_set
     if not measures.of_items:
         return None
@@ -199,7 +199,7 @@ def _session_of(tables: Mapping[str, Any]) -> SparkSession | None:
 
 
 def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSession) -> Tables:
-    """The tables as DataFrames of the session, with the grade and the run that all rows have."""
+    """The tables as DataFrames of the session, with the grade and run that apply to all rows."""
     if is_one_table(tables["judgments"], tables["results"]):
         raise InputError(
             "judgments: no column doc_id, and Spark rows have no order by which to name documents; "
@@ -214,6 +214,7 @@ def _frames(tables: Mapping[str, Any], config: TablesConfig, session: SparkSessi
 
 
 def _exclude(given: Any, config: TablesConfig, session: SparkSession) -> SparkTable | None:
+    """The documents to exclude, or None."""
     if given is None:
         return None
     with about("exclude"):
@@ -222,18 +223,22 @@ def _exclude(given: Any, config: TablesConfig, session: SparkSession) -> SparkTa
 
 
 def _judgments(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:
+    """The judgments, with the configured grades."""
     schema = JUDGMENTS if config.relevance is None else _without(JUDGMENTS, "relevance")
     with about("judgments"):
         judgments = frame(given, schema, session, config.split_ids.get("judgments"))
     if config.grades is not None:
         with about("judgments"):
             judgments = with_grades(judgments, Labels(config.grades))
-    is_graded = config.convention.gain != "judged"
-    grade = rules.constant_grade(config.relevance, is_graded, judgments.columns)
-    return judgments if grade is None else judgments.withColumn("relevance", F.lit(grade))
+    needs_grades = config.convention.gain != "judged"
+    grade = rules.constant_grade(config.relevance, needs_grades, judgments.columns)
+    if grade is None:
+        return judgments
+    return judgments.withColumn("relevance", F.lit(grade))
 
 
 def _results(given: Any, config: TablesConfig, session: SparkSession) -> DataFrame:
+    """The results, with the configured run if they do not name their runs."""
     # The column of runs is ignored if the run has a name.
     is_named = config.run is not None and not isinstance(given, Mapping)
     schema = _without(RESULTS, "run") if is_named else RESULTS

@@ -137,7 +137,7 @@ def compare(
 
     if over_datasets and arguments["queries"]:
         raise ConfigurationError(
-            "arguments: --queries lists none with --over-datasets; leave it out"
+            "arguments: --over-datasets does not list queries; leave out --queries"
         )
     tables = {name: arguments.pop(name) for name in ("slices", "weights")}
     attributes, weights = read_query_tables(load_arguments(tables, needs_inputs=False))

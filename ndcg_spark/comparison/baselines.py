@@ -167,8 +167,8 @@ def has_judgments_of(other: Night, night: Night) -> bool:
 
 
 def is_accepted_for(night: Night, run: str) -> bool:
-    """Whether somebody accepted the night as a baseline for a run."""
-    if not night.row["accepted"] or night.unverified is not None:
+    """Whether somebody accepted the night as a baseline for a run that was measured on it."""
+    if not night.row["accepted"] or night.unverified is not None or run in night.unmeasured:
         return False
     runs = night.record.get("accepted_runs")
     return not runs or run in runs
@@ -177,8 +177,10 @@ def is_accepted_for(night: Night, run: str) -> bool:
 def is_good_for(night: Night, run: str | None) -> bool:
     """Whether a run (or any run) may be compared with a night: no check failed, or somebody
     accepted the night.
+
+    A night on which the run was not measured is not good for it.
     """
-    if not night.is_good:
+    if not night.is_good or run in night.unmeasured:
         return False
     return run is None or not night.row["accepted"] or is_accepted_for(night, run)
 
@@ -246,7 +248,7 @@ def _good_by_run(
         # A run without a good night is reported as new to the good nights of the other runs.
         chosen = of_any_run if not good or baseline.refused else baseline
         runs_by_nights.setdefault(chosen.nights, []).append(run)
-    if len(runs_by_nights) < 2 or of_any_run.refused:
+    if of_any_run.refused or runs_by_nights.keys() <= {of_any_run.nights}:
         return [of_any_run]
     resolved = []
     for own_nights, own_runs in runs_by_nights.items():

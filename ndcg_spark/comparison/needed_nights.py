@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.comparison.known_losses import acknowledged_now
 from ndcg_spark.comparison.references import Reference, accepted_reference, dated_reference
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import StorageError
@@ -73,7 +74,7 @@ def _dates_of_references(nights: Sequence[Night], scores: ScoreCache) -> set[str
     """The dates of the references of the newest night of a dataset, and of the night after it."""
     newest = nights[-1]
     next_night = dataclasses.replace(newest, evaluated_on=_NEXT)
-    dates = set(_acknowledged(nights, newest))
+    dates = {known.night.evaluated_on for known in acknowledged_now(nights)}
     named = sorted(_names_of(newest.gate) | dates)
     runs: set[str] = set()
     for night in nights[-_RECENT:]:
@@ -95,14 +96,6 @@ def _dates_of(reference: Reference) -> Iterator[str]:
         if before and after:
             yield link.before.evaluated_on
             yield link.after.evaluated_on
-
-
-def _acknowledged(nights: Sequence[Night], newest: Night) -> Iterator[str]:
-    """The dates whose loss is acknowledged, while the acknowledgement is in force."""
-    for night in nights:
-        acknowledged = night.record["acknowledged"]
-        if acknowledged and acknowledged["until"] >= newest.evaluated_on:
-            yield night.evaluated_on
 
 
 def _references(

@@ -55,12 +55,15 @@ def nights_of_run(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> list[Night]:
-    """The earlier verified nights that have the run and tonight's options, ordered by date."""
+    """The earlier verified nights that have the run and tonight's options, ordered by date.
+
+    A night on which the run was not measured does not have it.
+    """
     of_run = []
     for night in earlier(nights, tonight.dataset, tonight.evaluated_on):
         if night.unverified is not None or not has_options_of(night, tonight):
             continue
-        if run in runs_of(night):
+        if run in runs_of(night) and run not in night.unmeasured:
             of_run.append(night)
     return of_run
 
@@ -155,8 +158,13 @@ def newest_link(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> Link | None:
-    """The change of judgments that begins tonight for a run; None if there is no such change."""
+    """The change of judgments that begins tonight for a run.
+
+    None if there is no such change, or if the run was not measured tonight.
+    """
     before = nights_of_run(run, tonight, nights, runs_of)
+    if run in tonight.unmeasured:
+        return None
     if not before or has_judgments_of(before[-1], tonight):
         return None
     return Link(before[-1], tonight)

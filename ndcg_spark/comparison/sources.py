@@ -462,10 +462,10 @@ def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> 
 
 
 def _runs_of_baseline(baseline: Baseline, metric: Metric, scores: ScoreCache) -> set[str]:
-    """The runs of the baseline's nights that evaluated a metric."""
+    """The runs that were measured on a night of a baseline."""
     runs: set[str] = set()
     for night in _measured_nights(baseline, metric, scores):
-        runs.update(scores.source(night).runs)
+        runs.update(set(scores.source(night).runs) - night.unmeasured.keys())
     return runs
 
 

@@ -62,6 +62,8 @@ FLOOR = 0.005
 NOTHING = "returned_nothing"
 #: The flag of a night that was published although plain Python disagrees with its scores.
 UNVERIFIED = "not_verified"
+#: The flag of a night on which no judgment had the document ids of the run.
+UNMEASURED = "not_measured"
 #: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
 #: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
 #: most the deviation of the band.
@@ -110,8 +112,8 @@ class Point:
     median: float | None = None
     low: float | None = None
     high: float | None = None
-    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose`, NOTHING or UNVERIFIED, each
-    #: with a sentence.
+    #: Why it stands out: `low`, `high`, `level_fell`, `level_rose`, NOTHING,
+    #: UNVERIFIED or UNMEASURED, each with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
     queries: int = 0
     #: The verdict of the checks for this run; None if there are none.
@@ -655,10 +657,13 @@ def _falls(trends: Sequence[TrendLine]) -> list[str]:
 
 
 def _values(series: Sequence[ScoredNight], measure: str) -> list[float | None]:
-    """The values, with None for nights that returned nothing, even if missing queries score 0."""
+    """The values, with None for nights that measured nothing, even if missing queries score 0."""
+    depends_on_judgments = measure not in CATALOG_COLUMNS
     values = []
     for night, row, _ in series:
         is_measured = not returned_nothing(row) and night.unverified is None
+        if depends_on_judgments and row["run"] in night.unmeasured:
+            is_measured = False
         values.append(row[measure] if is_measured else None)
     return values
 
@@ -682,6 +687,8 @@ def _points(
     for point, (night, row, _) in zip(points, series, strict=True):
         if returned_nothing(row):
             point.flags += ((NOTHING, "it returned nothing for any judged query"),)
+        if not is_of_catalog and row["run"] in night.unmeasured:
+            point.flags += ((UNMEASURED, night.unmeasured[row["run"]]),)
         if night.unverified is not None:
             point.flags += ((UNVERIFIED, f"its scores are not verified: {night.unverified}"),)
         point.queries = row["queries"]

@@ -75,7 +75,9 @@ class CheckedTables:
 
     @property
     def needed_results(self) -> DataFrame:
-        return self.results if self.cut is None else self.cut(self.results)
+        if self.cut is None:
+            return self.results
+        return self.cut(self.results)
 
     @property
     def highest_grade(self) -> float:
@@ -84,7 +86,9 @@ class CheckedTables:
 
     def of_judged_queries(self, results: DataFrame) -> DataFrame:
         """The checked results without those of unjudged queries."""
-        return keep_judged_queries(results, self.judgments) if self.unjudged_rows else results
+        if not self.unjudged_rows:
+            return results
+        return keep_judged_queries(results, self.judgments)
 
     def to_score(self, rank: Ranker) -> list[ListsToScore]:
         """The runs of each batch, and the results that can matter if they are ranked this way."""
@@ -101,7 +105,9 @@ class CheckedTables:
 
     def lists_to_score(self, lists: DataFrame) -> DataFrame:
         """These lists, without those of unjudged queries if there are many."""
-        return self.of_judged_queries(lists) if self._has_many_unjudged else lists
+        if not self._has_many_unjudged:
+            return lists
+        return self.of_judged_queries(lists)
 
     @property
     def _has_many_unjudged(self) -> bool:
@@ -122,7 +128,9 @@ class CheckedTables:
     @property
     def published_judgments(self) -> DataFrame:
         named = [name for name in self.datasets if name is not None]
-        return self.judgments.where(F.col("dataset").isin(named)) if named else self.judgments
+        if not named:
+            return self.judgments
+        return self.judgments.where(F.col("dataset").isin(named))
 
     @property
     def unjudged_rows(self) -> int:
@@ -135,15 +143,13 @@ class CheckedTables:
     @property
     def datasets(self) -> list[str | None]:
         """The sorted datasets of the runs, or only None if the tables do not name datasets."""
-        return sorted({run.dataset for run in self.result_counts.runs}, key=lambda name: name or "")
+        found = {run.dataset for run in self.result_counts.runs}
+        return sorted(found, key=lambda name: name or "")
 
     @property
     def datasets_without_results(self) -> list[str]:
-        return sorted(
-            name
-            for name in {*self.judgment_counts.queries}.difference(self.datasets)
-            if name is not None
-        )
+        without = set(self.judgment_counts.queries) - set(self.datasets)
+        return sorted(name for name in without if name is not None)
 
     @property
     def by_batch(self) -> list[Self]:
@@ -278,7 +284,11 @@ def _check_results(
     counts, lists = scan.count_results(
         table, reason, judged_queries, results.batches, files, skipping, results.materialize
     )
-    cut = _cut(skipping, counts, lists, table, checks)
+    cut = None
+    if isinstance(skipping, Pruning):
+        cut = _cut_by_rank(skipping, counts)
+    elif isinstance(skipping, Floors) and lists is not None:
+        cut = _cut_by_floor(skipping, counts, lists, checks)
     counts = dataclasses.replace(counts, runs=_with_empty_runs(counts.runs, judged, results.runs))
     good, counts, rejected = _split(results, table, reason, counts, RESULTS, config)
     limits.refuse_merged_runs(results, counts, config)
@@ -302,40 +312,52 @@ def _skipping(
         # A list that loses documents needs results from below the deepest cutoff.
         return None
     table = results.table
-    rows = results.expected_rows or 0 if results.materialize else 0
-    columns, for_all = table.columns, checks.needs_all_lists
-    skipping = plan_skipping(checks.convention, checks.cutoffs, columns, rows, queries, for_all)
-    if not isinstance(skipping, Floors) or judged_queries is None or for_all:
+    rows = 0
+    if results.materialize and results.expected_rows:
+        rows = results.expected_rows
+    skipping = plan_skipping(
+        checks.convention, checks.cutoffs, table.columns, rows, queries, checks.needs_all_lists
+    )
+    if not isinstance(skipping, Floors) or judged_queries is None:
         return skipping
-    if rows < _MANY_A_QUERY * queries:
+    if checks.needs_all_lists or rows < _MANY_A_QUERY * queries:
         return skipping
-    key = query_key(table.columns)
+    return skipping if _are_mostly_judged(table, judged_queries) else None
+
+
+def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
+    """Whether at least half of a sample of the results belongs to judged queries."""
+    key = query_key(results.columns)
     names = [F.col(name).cast("string").alias(name) for name in key]
-    sample = table.select(*names).limit(_SAMPLE)
+    sample = results.select(*names).limit(_SAMPLE)
     judged = judged_queries.join(sample, on=key, how="inner").count()
-    return skipping if 2 * judged >= _SAMPLE else None
+    return 2 * judged >= _SAMPLE
 
 
-def _cut(
-    skipping: Pruning | Floors | None,
-    counts: ResultCounts,
-    lists: DataFrame | None,
-    table: DataFrame,
-    checks: ListChecks,
+def _cut_by_rank(pruning: Pruning, counts: ResultCounts) -> Callable[[DataFrame], DataFrame] | None:
+    """Removes results beyond the deepest rank; None if no run is proved to be in rank order."""
+    runs = {run.run for run in counts.runs}
+    untrusted = {run.run for run in counts.runs if run.untrusted}
+    if untrusted == runs:
+        return None
+    return partial(pruning.kept, untrusted=sorted(untrusted))
+
+
+def _cut_by_floor(
+    floors: Floors, counts: ResultCounts, lists: DataFrame, checks: ListChecks
 ) -> Callable[[DataFrame], DataFrame] | None:
-    if isinstance(skipping, Pruning):
-        untrusted = {run.run for run in counts.runs if run.untrusted}
-        is_all = untrusted.issuperset(run.run for run in counts.runs)
-        return None if is_all else partial(skipping.kept, untrusted=sorted(untrusted))
+    """Removes results below the floors of their `lists`; None if that costs more than it saves."""
     number = sum(run.lists for run in counts.runs)
-    if not skipping or lists is None or not skipping.is_worthwhile(counts.rows, number):
+    if not floors.is_worthwhile(counts.rows, number):
         return None
     unjudged = sum(run.unjudged_rows for run in counts.runs)
     # If most results belong to unjudged queries, removing these is enough.
     if 2 * unjudged > counts.rows and not checks.needs_all_lists:
         return None
-    limit = _MAX_BROADCAST_CLASSIC if is_classic(table.sparkSession) else _MAX_BROADCAST
-    return partial(skipping.kept, lists=F.broadcast(lists) if number <= limit else lists)
+    limit = _MAX_BROADCAST_CLASSIC if is_classic(lists.sparkSession) else _MAX_BROADCAST
+    if number <= limit:
+        lists = F.broadcast(lists)
+    return partial(floors.kept, lists=lists)
 
 
 def _with_empty_runs(
@@ -348,14 +370,14 @@ def _with_empty_runs(
     """
     kept = [run for run in runs if run.rows or run.dataset in judged]
     present = {(run.dataset, run.run) for run in kept}
-    names = {name for _, name in present}
-    datasets = list(dict.fromkeys(run.dataset for run in kept))
+    names = {run.run for run in kept}
+    datasets = dict.fromkeys(run.dataset for run in kept)
     for dataset, name in named:
-        if dataset is not None:
-            if (dataset, name) not in present:
-                kept.append(RunCounts(dataset, name))
-        elif name not in names:
+        if dataset is None and name not in names:
+            # Its file does not say of which dataset it is.
             kept.extend(RunCounts(known, name) for known in datasets)
+        elif dataset is not None and (dataset, name) not in present:
+            kept.append(RunCounts(dataset, name))
     return kept
 
 
@@ -401,16 +423,15 @@ def _rejected_rows(table: DataFrame, reason: Column, name: str) -> DataFrame:
     """The rows with a `reason`, as text, in the columns of REJECTED_ROWS that do not depend on the
     night.
     """
-    described = {"table": F.lit(name), "reason": reason}
+    # Where a column of REJECTED_ROWS comes from, if not from the column with the same name.
     sources = {"dataset_read": "dataset", "line": LINE}
     if LABEL in table.columns:
         sources["relevance"] = LABEL
+    columns = [F.lit(name).alias("table"), reason.alias("reason")]
     for field in REJECTED_ROWS.names:
-        if field not in {*described, "dataset", *IN_PATHS}:
-            source = sources.get(field, field)
-            described[field] = (F.col(source) if source in table.columns else F.lit(None)).cast(
-                "string"
-            )
-    return table.select(*(column.alias(field) for field, column in described.items())).where(
-        "reason is not null"
-    )
+        if field in ("table", "reason", "dataset", *IN_PATHS):
+            continue
+        source = sources.get(field, field)
+        value = F.col(source) if source in table.columns else F.lit(None)
+        columns.append(value.cast("string").alias(field))
+    return table.select(*columns).where("reason is not null")

@@ -46,7 +46,7 @@ class Counts:
 
     @property
     def fingerprint(self) -> str:
-        halves = ((int(text[:8], 16), int(text[8:], 16)) for text in self.fingerprints.values())
+        halves = [(int(text[:8], 16), int(text[8:], 16)) for text in self.fingerprints.values()]
         return _hexadecimal(halves)
 
 
@@ -109,12 +109,9 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     )
     queries, totals = _by_query(table, key, reason, [best])
     judged = F.count_if(F.col("good") > 0).alias("queries")
+    by_dataset = queries.groupBy(*key[:-1]).agg(*totals, judged).collect()
     # Without a dataset to group by, an empty table yields one row of null totals.
-    rows = [
-        row.asDict()
-        for row in queries.groupBy(*key[:-1]).agg(*totals, judged).collect()
-        if row["rows"]
-    ]
+    rows = [row.asDict() for row in by_dataset if row["rows"]]
     return JudgmentCounts(
         rows=sum(row["rows"] for row in rows),
         rejected=sum(row["rejected"] for row in rows),
@@ -155,7 +152,8 @@ def count_results(
         # Buckets come from the hash of the fingerprint, which is computed anyway.
         counted.append(skipping.counted(types, _row_hash(table, ["run", *key])))
     lists, totals = _by_query(table, ["run", *key], reason, counted)
-    by_batch, list_floors = [batch.select(lists) for batch in batches], None
+    by_batch = [batch.select(lists) for batch in batches]
+    list_floors = None
     if isinstance(skipping, Floors) and materialize:
         by_batch = [materialize(by_batch)]
         list_floors = by_batch[0].select("run", *key, FLOOR)
@@ -165,11 +163,17 @@ def count_results(
         queries = _with_judged(batch, judged_queries, key)
         of_runs = queries.groupBy("run", *key[:-1]).agg(*totals)
         rows += [row.asDict() for row in of_runs.collect()]
+    runs = []
+    for row in rows:
+        # Rows without a name for their run or dataset are rejected, and are not a run.
+        has_names = row["run"] and row.get("dataset", "named")
+        if has_names:
+            runs.append(_run_counts(row))
     counts = ResultCounts(
         rows=sum(row["rows"] for row in rows),
         rejected=sum(row["rejected"] for row in rows),
         fingerprints=_fingerprints(rows),
-        runs=[_run_counts(row) for row in rows if row["run"] and row.get("dataset", "named")],
+        runs=runs,
     )
     return counts, list_floors
 
@@ -206,9 +210,10 @@ def fingerprints(table: DataFrame) -> dict[str | None, str]:
     """The fingerprints of a table, the same as in its counts, from one scan."""
     key = query_key(table.columns)
     of_lists = ["run", *key] if "run" in table.columns else key
-    queries, totals = _by_query(table, of_lists, F.lit(None).cast("string"), [])
-    rows = [row.asDict() for row in queries.groupBy(*key[:-1]).agg(*totals).collect()]
-    return _fingerprints(row for row in rows if row["rows"])
+    no_reason = F.lit(None).cast("string")
+    queries, totals = _by_query(table, of_lists, no_reason, [])
+    by_dataset = queries.groupBy(*key[:-1]).agg(*totals).collect()
+    return _fingerprints(row.asDict() for row in by_dataset if row["rows"])
 
 
 def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Rejection]:
@@ -229,46 +234,48 @@ def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Reject
 def _row_hash(table: DataFrame, key: Sequence[str]) -> Column:
     """A hash of all values of a row except the key, which is hashed once per query."""
     kinds = dict(table.dtypes)
-    names = dict.fromkeys((*JUDGMENTS.names, *RESULTS.names))
-    values = [typed(name, kinds) for name in names if name in kinds and name not in key]
-    # The line of a valid row only repeats its values.
-    broken = [F.when(F.col(FAULT).isNotNull(), F.col(LINE))] if FAULT in kinds else []
-    return F.xxhash64(*values, *broken)
+    values = []
+    for name in dict.fromkeys(JUDGMENTS.names + RESULTS.names):
+        if name in kinds and name not in key:
+            values.append(typed(name, kinds))
+    if FAULT in kinds:
+        # The line of a valid row only repeats its values.
+        values.append(F.when(F.col(FAULT).isNotNull(), F.col(LINE)))
+    return F.xxhash64(*values)
 
 
 def _scores(types: Mapping[str, str]) -> Aggregates:
-    several = F.col("good") > 1
     return Aggregates(
         {"scored": typed("score", types)},
         {"lowest_score": F.min("scored"), "highest_score": F.max("scored")},
         {
-            "lists": F.count_if(several),
-            "tied_lists": F.count_if(several & (F.col("lowest_score") == F.col("highest_score"))),
+            "lists": F.expr("count_if(good > 1)"),
+            "tied_lists": F.expr("count_if(good > 1 and lowest_score = highest_score)"),
         },
     )
 
 
 def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
+    """Counts the lists whose ranks contradict their scores: reversed, swapped and merged lists.
+
+    RunCounts describes them. `files` is the number of files of the results.
+    """
     rank, score = typed("rank", types), typed("score", types)
-    ranked = (
-        (F.col("good") > 1)
-        & (F.col("lowest_score") < F.col("highest_score"))
-        & F.col("first_score").isNotNull()
-    )
-    ones, zeros = F.col("ones"), F.col("zeros")
-    # Ranks that are all 1 are not ranks, unless each result may be the first one of a file.
-    merged = (F.col("lowest_top") < F.col("highest_top")) & (
-        (ones < F.col("good")) | (F.col("good") <= files)
-    )
     # In a list with only the ranks 0 and 1, the lowest score always belongs to one of them.
-    ranked &= ones + zeros < F.col("good")
-    counts_results = (F.col("highest_score") - F.col("lowest_score")) == F.col("good") - 1
-    counts_results &= F.col("lowest_score").isin(0.0, 1.0)
-    spread = F.col("highest_rank") - F.col("lowest_rank")
-    ranks_count = F.col("lowest_rank").isin(0, 1) & (spread == F.col("good") - 1)
-    swapped = (F.col("good") > 1) & counts_results & (spread > 0) & ~ranks_count
+    is_ranked = (
+        "good > 1 and lowest_score < highest_score and first_score is not null "
+        "and ones + zeros < good"
+    )
     # A list in which rank 0 or 1 occurs twice is not counted as reversed.
-    reversed_ = ranked & (F.col("first_score") == F.col("lowest_score")) & (ones < 2) & (zeros < 2)
+    is_reversed = f"{is_ranked} and first_score = lowest_score and ones < 2 and zeros < 2"
+    # Ranks that are all 1 are not ranks, unless each result may be the first one of a file.
+    is_merged = f"lowest_top < highest_top and (ones < good or good <= {files})"
+    scores_are_numbers = "lowest_score in (0D, 1D) and highest_score - lowest_score = good - 1"
+    ranks_are_numbers = "lowest_rank in (0, 1) and highest_rank - lowest_rank = good - 1"
+    is_swapped = (
+        f"good > 1 and {scores_are_numbers} "
+        f"and highest_rank > lowest_rank and not ({ranks_are_numbers})"
+    )
     return Aggregates(
         {
             "first_score": F.when(rank.isin(0, 1), score),
@@ -287,11 +294,11 @@ def _ranks_beside_scores(types: Mapping[str, str], files: int) -> Aggregates:
             "highest_rank": F.max("any_rank"),
         },
         {
-            "ranked_lists": F.count_if(ranked),
-            "reversed_lists": F.count_if(reversed_),
-            "swapped_lists": F.count_if(swapped),
-            "merged_lists": F.count_if(merged),
-            "merged_query": F.min(F.when(merged, F.col("query_id"))),
+            "ranked_lists": F.expr(f"count_if({is_ranked})"),
+            "reversed_lists": F.expr(f"count_if({is_reversed})"),
+            "swapped_lists": F.expr(f"count_if({is_swapped})"),
+            "merged_lists": F.expr(f"count_if({is_merged})"),
+            "merged_query": F.expr(f"min(case when {is_merged} then query_id end)"),
         },
     )
 
@@ -331,9 +338,8 @@ def _by_query(
         by_query |= part.by_query
         totals |= part.totals
     queries = table.select(*_named(columns)).groupBy(*key).agg(*_named(by_query))
-    return queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")}), _named(
-        totals
-    )
+    queries = queries.withColumns({"good": good, "hash": F.xxhash64(*key, "rows", "hash")})
+    return queries, _named(totals)
 
 
 def _named(columns: Mapping[str, Column]) -> list[Column]:
@@ -350,4 +356,8 @@ def _fingerprints(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:
 
 def _hexadecimal(halves: Iterable[tuple[int, int]]) -> str:
     """The sum of the pairs, each half modulo 2^32, as 16 hexadecimal digits."""
-    return "".join(f"{sum(half) & _LOW:08x}" for half in zip(*halves, strict=True)) or "0" * 16
+    high = low = 0
+    for more_high, more_low in halves:
+        high += more_high
+        low += more_low
+    return f"{high & _LOW:08x}{low & _LOW:08x}"

@@ -1,3 +1,3 @@
-"""Which NDCG is computed: options, presets that reproduce other tools, measures, and the formula.
-No Spark.
+"""Defines which NDCG is computed: options, presets that reproduce other tools, measures, and the
+formula. Nothing here needs Spark.
 """

@@ -1,25 +1,29 @@
-"""Which coverage, novelty, popularity and concentration: the options of the measures of the
-catalog, and the tools whose numbers have a name here.
+"""Defines coverage, novelty, popularity and concentration: the options of these measures of the
+catalog, and the tools whose numbers the presets reproduce.
 
-An option is written as an argument of its measure, `Novelty(unseen=drop)@10`, and applies only to
-this measure; it is not an option of the convention. `preset=TOOL` stands for the options of a
+An option is written as an argument of its measure, `Novelty(unseen=drop)@10`. It applies only to
+this measure and is not an option of the convention. `preset=TOOL` stands for the options of a
 tool.
 """
 
+import contextlib
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean
 
-#: The suffix of a measure's name in the name of the option that chooses a tool.
+#: The suffix of the options that choose a tool, such as novelty_preset.
 _PRESET = "_preset"
 
 
 class CatalogOption(NamedTuple):
-    #: Each value with its meaning; the default first.
+    """The values of an option, with their meaning in words."""
+
+    #: The values that have a name, each with its meaning. The default is the first.
     words: Mapping[str, str]
-    #: Whether it also takes a number between 0 and 1, and what that means.
+    #: The meaning of a number between 0 and 1, where {} is the number; empty if the option takes
+    #: no numbers.
     number: str = ""
 
     @property
@@ -28,11 +32,14 @@ class CatalogOption(NamedTuple):
 
     @property
     def choices(self) -> str:
-        numbers = ["a number between 0 and 1"] if self.number else []
-        return ", ".join([*self.words, *numbers])
+        """The values that the option accepts, such as "none, a number between 0 and 1"."""
+        values = list(self.words)
+        if self.number:
+            values.append("a number between 0 and 1")
+        return ", ".join(values)
 
 
-#: By name, which begins with the name of the measure.
+#: The options by their names, which begin with the name of the measure.
 CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     "coverage_unknown": CatalogOption(
         {
@@ -63,7 +70,7 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     "novelty_of": CatalogOption(
         {
             "users": "the share of the users who used the item",
-            "interactions": "the share of the interactions that are with the item",
+            "interactions": "the share of all interactions that belong to the item",
         }
     ),
     "novelty_over": CatalogOption(
@@ -96,7 +103,7 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     ),
 }
 
-#: What each measure is, with the words of its options in braces.
+#: The definition of each measure, with the words of its options in braces.
 _DEFINITIONS: Mapping[str, str] = {
     "novelty": (
         "how little known the shown items are: the mean, over {over}, of -log2({of}), "
@@ -119,7 +126,9 @@ _DEFINITIONS: Mapping[str, str] = {
 
 
 class CatalogPreset(NamedTuple):
-    """The options that give the numbers of a tool, if they differ from the defaults."""
+    """The options that reproduce the numbers of a tool."""
+
+    #: The options that differ from the defaults.
 
     options: Mapping[str, str]
     #: The calls that give the same numbers, by measure, and the version used to verify them.
@@ -151,7 +160,7 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
         },
         "replay-rec 0.22.0",
         (
-            "a missing category counts as one of its own",
+            "missing categories, which it counts as one more category",
             "Unexpectedness and Novelty, which need the history of each user",
         ),
     ),
@@ -194,8 +203,8 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
         },
         "recommenders 1.2.1",
         (
-            "the mean of novelty over rows, which differs where lists are shorter than k",
-            "distributional_coverage, an entropy, and what needs the history of each user",
+            "the mean of novelty over rows, which differs if a list is shorter than k",
+            "distributional_coverage, and the measures that need the history of each user",
         ),
     ),
 }
@@ -209,12 +218,12 @@ _OF_CONVENTIONS = {
 
 
 def option_of(measure: str, argument: str) -> str:
-    """The option that an argument of a measure sets: gini_of."""
+    """Return the option that an argument of a measure sets: gini_of for `Gini(of=...)`."""
     return f"{measure}_{argument}"
 
 
 def arguments_of(measure: str) -> dict[str, str]:
-    """The arguments that a measure takes, each with its option."""
+    """Return the arguments that a measure takes, with their options: {"of": "gini_of", ...}."""
     arguments = {}
     for name in CATALOG_OPTIONS:
         owner, _, argument = name.partition("_")
@@ -224,112 +233,119 @@ def arguments_of(measure: str) -> dict[str, str]:
 
 
 def is_catalog_option(name: str) -> bool:
+    """Whether an option belongs to a measure of the catalog, and not to the convention."""
     return name in CATALOG_OPTIONS or name.endswith(_PRESET)
 
 
 def default_options(convention: str, measures: Collection[str]) -> dict[str, str]:
-    """The default options of measures under a preset of the convention, which are its tool's."""
+    """Return the default options of measures under a preset of a convention.
+
+    If the preset reproduces a tool with such measures, they are the tool's options.
+    """
     tool = _OF_CONVENTIONS.get(convention)
-    return {} if tool is None else _options_of(tool, measures)
+    return {} if tool is None else _options_of_tool(tool, measures)
 
 
 def resolved_options(
     given: Mapping[str, str], defaults: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The options that differ from their own defaults: the given options, then those of the given
-    presets, then `defaults`. Raises ConfigurationError for an unknown value.
+    """Return the options that differ from their defaults.
+
+    Options in `given` win over the options of presets in `given`, and those over `defaults`. Raise
+    ConfigurationError for an unknown value.
     """
     chosen = dict(defaults or {})
-    for name, value in given.items():
+    for name, preset in given.items():
         if name.endswith(_PRESET):
             measure = name.removesuffix(_PRESET)
-            chosen = {one: said for one, said in chosen.items() if not _is_of(one, measure)}
-            chosen |= _options_of(_known_preset(value, measure), [measure])
+            # The preset replaces all default options of the measure.
+            chosen = {other: chosen[other] for other in chosen if _measure_of(other) != measure}
+            chosen.update(_options_of_tool(_known_preset(preset, measure), [measure]))
     for name, value in given.items():
         if not name.endswith(_PRESET):
-            chosen[name] = _accepted(name, value)
-    return {
-        name: chosen[name]
-        for name, option in CATALOG_OPTIONS.items()
-        if chosen.get(name, option.default) != option.default
-    }
+            chosen[name] = _accepted_value(name, value)
+    changed = {}
+    for name, option in CATALOG_OPTIONS.items():
+        if name in chosen and chosen[name] != option.default:
+            changed[name] = chosen[name]
+    return changed
 
 
 def catalog_option(options: Mapping[str, str], name: str) -> str:
-    """The value of an option, by default its own default."""
+    """Return the value of an option, or its default if it is not among the `options`."""
     return options.get(name, CATALOG_OPTIONS[name].default)
 
 
 def persistence(options: Mapping[str, str]) -> float:
-    """The factor by which a rank counts less than the one above it in Gini; 1 if all count
-    equally.
-    """
+    """Return the ratio of a rank's weight in Gini to the weight of the rank above it."""
     value = catalog_option(options, "gini_p")
     return 1.0 if value == "none" else float(value)
 
 
-def defined(measure: str, options: Mapping[str, str]) -> str:
-    """The definition of a measure with these options, in words."""
+def definition_of(measure: str, options: Mapping[str, str]) -> str:
+    """Return the definition of a measure with these options, in words."""
     words = {}
     for name, option in CATALOG_OPTIONS.items():
-        if _is_of(name, measure):
+        owner, _, argument = name.partition("_")
+        if owner == measure:
             value = catalog_option(options, name)
-            argument = name.partition("_")[2]
             words[argument] = option.words.get(value) or option.number.format(value)
     return _DEFINITIONS[measure].format(**words)
 
 
-def tool_of(convention: str) -> str | None:
-    """The preset of the measures of the catalog that has this name, or that a convention sets."""
-    return convention if convention in CATALOG_PRESETS else _OF_CONVENTIONS.get(convention)
+def tool_of(name: str) -> str | None:
+    """Return the catalog preset that has this name, or that belongs to a convention's preset."""
+    return name if name in CATALOG_PRESETS else _OF_CONVENTIONS.get(name)
 
 
-def described_preset(tool: str) -> list[str]:
-    """Which call of a tool gives the same number as each measure, and what differs, in words."""
+def describe_catalog_preset(tool: str) -> list[str]:
+    """Return which call of a tool gives the same number as each measure, and what differs."""
     preset = CATALOG_PRESETS[tool]
     lines = [f"Measures of the catalog, verified with {preset.verified}"]
     for measure, call in preset.calls.items():
         arguments = []
-        for name, value in _options_of(tool, [measure]).items():
+        for name, value in _options_of_tool(tool, [measure]).items():
             arguments.append(f"{name.partition('_')[2]}={value}")
         written = f"{measure.capitalize()}(preset={tool})"
         lines.append(f"  {written:<34}{call}")
         if arguments:
             lines.append(f"  {'':<34}{', '.join(arguments)}")
-    lines += ["", "Not reproduced of these"]
-    lines += [f"  {sentence}" for sentence in preset.not_reproduced]
+    lines.extend(["", "Not reproduced of these"])
+    lines.extend(f"  {sentence}" for sentence in preset.not_reproduced)
     return lines
 
 
-def _is_of(option: str, measure: str) -> bool:
-    return option.partition("_")[0] == measure
+def _measure_of(option: str) -> str:
+    """Return the measure of an option: gini for gini_of."""
+    return option.partition("_")[0]
 
 
-def _options_of(tool: str, measures: Collection[str]) -> dict[str, str]:
+def _options_of_tool(tool: str, measures: Collection[str]) -> dict[str, str]:
+    """Return the options of the measures that give the numbers of a tool."""
     options = CATALOG_PRESETS[tool].options
-    return {name: options[name] for name in options if name.partition("_")[0] in measures}
+    return {name: options[name] for name in options if _measure_of(name) in measures}
 
 
 def _known_preset(name: str, measure: str) -> str:
+    """Return the name, or raise ConfigurationError if no preset of the measure has it."""
     tools = [tool for tool, preset in CATALOG_PRESETS.items() if measure in preset.calls]
     if name not in tools:
-        known = f"choose {', '.join(tools)}" if tools else "no tool has one; leave it out"
+        to_do = f"choose {', '.join(tools)}" if tools else "no tool has one; leave it out"
         what = f"{measure}(preset={name}): no such preset{did_you_mean(name, tools)}"
-        raise ConfigurationError(f"{what}; {known}", option="measures")
+        raise ConfigurationError(f"{what}; {to_do}", option="measures")
     return name
 
 
-def _accepted(name: str, value: str) -> str:
+def _accepted_value(name: str, value: str) -> str:
+    """Return the value of the option `name`, or raise ConfigurationError if it is not valid."""
     option = CATALOG_OPTIONS[name]
     if value in option.words:
         return value
     if option.number:
-        try:
+        with contextlib.suppress(ValueError):
             number = float(value)
-        except ValueError:
-            number = 0.0
-        if 0 < number < 1:
-            return f"{number:g}"
+            if 0 < number < 1:
+                return f"{number:g}"
     measure, _, argument = name.partition("_")
     near = did_you_mean(value, option.words)
     what = f"{measure}({argument}={value}): unknown value{near}"

@@ -1,5 +1,5 @@
-"""Convention: one definition of NDCG as a set of options, and the output of `ndcg-spark
-conventions` about it.
+"""Defines Convention, one definition of NDCG as a set of options, and the output of the command
+`ndcg-spark conventions`.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from typing import Any, Self
 from ndcg_spark.convention.catalog import (
     CATALOG_OPTIONS,
     CATALOG_PRESETS,
-    described_preset,
+    describe_catalog_preset,
     tool_of,
 )
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, MEASURES, MeasureSet
@@ -32,21 +32,23 @@ from ndcg_spark.text import did_you_mean
 from ndcg_spark.voices import OPTIONS as COMMANDS
 from ndcg_spark.voices import Notice, SetOption
 
+#: The name of a gain or of a function, or a table {grade: gain}.
 Gain = str | Mapping[float, float]
-#: The options in the order in which the formula in words lists them; those that change scores most
-#: come first.
+#: The name of a discount or of a function, or a list of weights.
+Discount = str | tuple[float, ...]
+#: The heading of the formulas.
 _NOTATION = (
     "In mathematical notation "
     "(d a document, rel its grade, d_r the document at rank r from 1, q a query)"
 )
+#: The options in the order of the formula in words; those that change scores most come first.
 _IN_FORMULA = tuple(
     dict.fromkeys(("gain", "min_relevance", "discount", "order", "score_precision", *OPTIONS))
 )
-Discount = str | tuple[float, ...]
 
 
 def parse_label(label: str) -> dict[str, Any]:
-    """The options in a label, and its `preset`."""
+    """Return the options in a label, and its preset under the key `preset`."""
     # The value of an option may contain blanks, for example in a table of gains.
     preset, *options = re.split(r"\s+(?=\w+=)", label.strip())
     return {"preset": preset, **parse_options(options)}
@@ -101,8 +103,10 @@ class Convention:
             advice = "; ".join(f"{option} takes {choices(option)}" for option in wrong)
             raise ConventionError(f"unknown {named}; {advice}", option="convention")
         for option, value in values.items():
+            # The dataclass is frozen.
             object.__setattr__(self, option, value)
-        if reasons := [*_contradictions(self)]:
+        reasons = list(_contradictions(self))
+        if reasons:
             raise ConventionError("; ".join(reasons), option="convention")
 
     def __hash__(self) -> int:
@@ -110,22 +114,25 @@ class Convention:
 
     @classmethod
     def parse(cls, label: str) -> Self:
-        """The convention of a label: a preset followed by options that differ, such as ``trec_eval
-        gain=exp2``.
+        """Return the convention of a label, such as ``trec_eval gain=exp2``.
+
+        A label is the name of a preset, followed by the options that differ from it.
         """
         options = parse_label(label)
         return cls.preset(options.pop("preset")).replace(**options)
 
     @classmethod
     def preset(cls, name: str) -> Self:
-        """The convention that reproduces a tool, by its name in PRESETS. Raises ConventionError if
-        there is no such name.
+        """Return the convention that reproduces a tool, by its name in PRESETS.
+
+        Raise ConventionError if there is no such name.
         """
         return cls(based_on=name).replace(**PRESETS[name].options)
 
     def replace(self, **options: Any) -> Self:
-        """The same convention with some options changed. Raises ConventionError if an option does
-        not exist.
+        """Return the same convention with some options changed.
+
+        Raise ConventionError if an option does not exist.
         """
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
@@ -135,8 +142,9 @@ class Convention:
         return dataclasses.replace(self, **options)
 
     def options(self) -> dict[str, Any]:
-        """Every option with its value, as JSON or TOML can store it, in the order of the
-        documentation.
+        """Return every option with its value, in the order of the documentation.
+
+        The values can be stored in JSON or TOML.
         """
         plain = {option: getattr(self, option) for option in OPTIONS}
         if isinstance(self.gain, Mapping):
@@ -147,24 +155,26 @@ class Convention:
     def label(self) -> str:
         """The preset and the options that differ from it, such as `trec_eval gain=exp2`."""
         preset = Convention.preset(self.based_on)
-        changed = [o for o in OPTIONS if getattr(self, o) != getattr(preset, o)]
-        return " ".join(
-            [self.based_on, *(f"{option}={show(getattr(self, option))}" for option in changed)]
-        )
+        words = [self.based_on]
+        for option in OPTIONS:
+            value = getattr(self, option)
+            if value != getattr(preset, option):
+                words.append(f"{option}={show(value)}")
+        return " ".join(words)
 
     @property
     def ranks_decide(self) -> bool:
-        """Whether ranks decide the order: the ranks in the results, or the positions of their
-        rows.
-        """
+        """Whether ranks or the positions of rows decide the order, and not scores."""
         return self.order != "score"
 
     @property
     def needs_rank(self) -> bool:
+        """Whether the results need a rank column."""
         return self.ranks_decide or self.ties == "rank"
 
     @property
     def needs_score(self) -> bool:
+        """Whether the results need a score column."""
         return self.order == "score"
 
     @property
@@ -176,6 +186,7 @@ class Convention:
     def formula(self) -> str:
         """The options in words, as in `dataset_scores.formula`."""
         described = [describe(option, getattr(self, option)) for option in _IN_FORMULA]
+        # Published nights are matched by these words, so they must not change.
         if self.missing_query == "zero" and (self.has_own_ideal or self.ideal == "judged_capped"):
             # The ideal DCG of an empty list is 0.
             described[_IN_FORMULA.index("missing_query")] = (
@@ -185,39 +196,38 @@ class Convention:
 
 
 def relevant_grade(convention: Convention) -> float | None:
-    """The lowest grade of a relevant document, or None if every judged document is relevant."""
+    """Return the lowest grade of a relevant document, or None if every judged one is relevant."""
     if isinstance(convention.relevant_from, str):
         return None
-    least = convention.min_relevance
-    return convention.relevant_from if isinstance(least, str) else least
+    if isinstance(convention.min_relevance, str):
+        return convention.relevant_from
+    return convention.min_relevance
 
 
 def definition(label: str, formula: str, measures: MeasureSet) -> str:
-    """The NDCG definition of the scores, and the documents that other measures treat as
-    relevant.
-    """
+    """Return the definition of the scores in words, for NDCG and for other measures."""
     sentence = f"{label}: {formula}"
     convention = Convention.parse(label)
     grade = relevant_grade(convention)
-    # The formula states any other threshold.
+    # A different threshold is stated in the formula.
     is_default = convention.relevant_from == Convention().relevant_from
     if measures.counts_relevant and is_default and grade is not None:
         sentence += f"; documents with grade {show(grade)} or above are relevant"
-    # The formula states any other persistence.
+    # A different persistence is stated in the formula.
     if "rbp" in measures.columns and convention.rbp_persistence == Convention().rbp_persistence:
         sentence += f"; persistence {show(convention.rbp_persistence)} in RBP"
     return sentence
 
 
-#: Why a measure of the catalog has no value, where that is not for lack of items in lists.
+#: Why a measure of the catalog has no value, if the reason is not that lists contain no items.
 _WITHOUT_VALUE = {
-    "gini": "no run shows enough items that count",
+    "gini": "no run shows enough items that are counted",
     "personalization": "no run has two lists",
 }
 
 
 def why_no_value(column: str, convention: Convention) -> str:
-    """Why the mean of a score is null although it was evaluated: no query is in the mean."""
+    """Return why no query is in the mean of a score, which is therefore null."""
     if column in CATALOG_COLUMNS:
         return _WITHOUT_VALUE.get(column, "no list contains an item that is counted")
     grade = relevant_grade(convention)
@@ -228,13 +238,15 @@ def why_no_value(column: str, convention: Convention) -> str:
 
 
 def counted_grade(grade: float, convention: Convention) -> float:
-    """The grade that is used: with `min_relevance`, 1 or 0, unless the grade is negative."""
+    """Return the grade that is used: with `min_relevance`, 1 or 0, unless it is negative."""
     least = convention.min_relevance
-    return grade if isinstance(least, str) or grade < 0 else float(grade >= least)
+    if isinstance(least, str) or grade < 0:
+        return grade
+    return 1.0 if grade >= least else 0.0
 
 
 def named_gain(name: str, grade: float) -> float:
-    """The gain of a grade by an entry of GAINS, or infinity if it is too large for a double."""
+    """Return a gain according to GAINS[name], or infinity if it is too large for a double."""
     try:
         return float(GAINS[name].compute(grade))
     except OverflowError:
@@ -242,6 +254,7 @@ def named_gain(name: str, grade: float) -> float:
 
 
 def _contradictions(c: Convention) -> Iterator[str]:
+    """Yield a sentence for each pair of options that contradict each other."""
     if c.ranks_decide and c.ties == "rank":
         yield (
             f"order={c.order} and ties=rank use the same ranks, so ties would stay tied; "
@@ -261,34 +274,39 @@ def _contradictions(c: Convention) -> Iterator[str]:
     if isinstance(c.unjudged, float):
         yield from _contradicting_grade(c, c.unjudged)
     if isinstance(c.min_relevance, float):
-        least = f"min_relevance={show(c.min_relevance)}"
-        if c.gain == "judged":
-            yield f"gain=judged ignores grades, so {least} has no effect; set it to none"
-        if isinstance(c.relevant_from, float) and c.relevant_from > 1:
-            yield (
-                f"{least} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; "
-                "set only one of them"
-            )
-        if isinstance(c.max_grade, float) and c.max_grade != 1:
-            yield (
-                f"{least} makes the highest grade 1 instead of max_grade={show(c.max_grade)}; "
-                "set only one of them"
-            )
+        yield from _contradicting_threshold(c, f"min_relevance={show(c.min_relevance)}")
+
+
+def _contradicting_threshold(c: Convention, shown: str) -> Iterator[str]:
+    """Yield a sentence for each option that contradicts a threshold, which makes grades 1 or 0."""
+    if c.gain == "judged":
+        yield f"gain=judged ignores grades, so {shown} has no effect; set it to none"
+    if isinstance(c.relevant_from, float) and c.relevant_from > 1:
+        yield (
+            f"{shown} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; "
+            "set only one of them"
+        )
+    if isinstance(c.max_grade, float) and c.max_grade != 1:
+        yield (
+            f"{shown} makes the highest grade 1 instead of max_grade={show(c.max_grade)}; "
+            "set only one of them"
+        )
 
 
 def _contradicting_ties(c: Convention) -> Iterator[str]:
-    cuts_list = c.ideal == "retrieved_at_k"
-    if cuts_list and c.ties == "average":
+    """Yield a sentence if the rule for ties contradicts the ideal."""
+    if c.ideal == "retrieved_at_k" and c.ties == "average":
         why = "cuts the list at k, where averaged ties have no order"
-        advice = "set a different ties"
-        yield f"ideal={c.ideal} {why}; {advice}"
+        yield f"ideal={c.ideal} {why}; set a different ties"
 
 
 def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
-    grade, shown = counted_grade(unjudged, c), f"unjudged={show(unjudged)}"
+    """Yield a sentence for each option that contradicts a grade for unjudged documents."""
+    grade = counted_grade(unjudged, c)
+    shown = f"unjudged={show(unjudged)}"
     if c.has_own_ideal or c.ideal == "k_relevant":
         yield (
-            f"{shown} only counts in the DCG, so with ideal={c.ideal} lists could score above 1; "
+            f"{shown} only applies to the DCG, so with ideal={c.ideal} lists could score above 1; "
             "set unjudged=zero"
         )
     if c.gain == "judged":
@@ -300,91 +318,125 @@ def _contradicting_grade(c: Convention, unjudged: float) -> Iterator[str]:
 
 
 def list_presets_and_options() -> list[str]:
+    """Return the output of the command without a name: all presets, options and measures."""
     width = max(map(len, PRESETS))
     lines = []
     for name, preset in PRESETS.items():
-        lines += [
-            f"{name:<{width}}  {preset.tool}",
-            f"{'':<{width}}  verified with {preset.verified}",
-        ]
+        lines.append(f"{name:<{width}}  {preset.tool}")
+        lines.append(f"{'':<{width}}  verified with {preset.verified}")
     change = SetOption("option", "value", words="change one with")
-    lines += ["", Notice("Options and their values, the default first", change).worded(COMMANDS)]
-    lines += [f"  {option:<26}{choices(option)}" for option in OPTIONS]
+    heading = Notice("Options and their values, the default first", change).worded(COMMANDS)
+    lines.extend(["", heading])
+    lines.extend(f"  {option:<26}{choices(option)}" for option in OPTIONS)
+    lines.extend(["", *_lines_on_catalog_options()])
+    lines.extend(["", *_lines_on_measures()])
+    return lines
+
+
+def _lines_on_catalog_options() -> list[str]:
+    """Return the options of catalog measures and their presets, one in a line."""
     what = "Options of catalog measures, the default first, and their presets"
-    lines += ["", f"{what} (explained with NAME)"]
-    for name, entry in CATALOG_OPTIONS.items():
-        owner, _, argument = name.partition("_")
-        lines.append(f"  {f'{owner}({argument}=...)':<26}{entry.choices}")
-    for name, tool in CATALOG_PRESETS.items():
-        lines.append(f"  {f'preset={name}':<26}{tool.verified}: {', '.join(tool.calls)}")
-    lines += [
-        "",
-        (
-            "Measures: the first name is computed at every cutoff (except bpref and rprec), the "
-            "second is the name in papers, with its cutoff after @"
-        ),
+    lines = [f"{what} (explained with NAME)"]
+    for name, option in CATALOG_OPTIONS.items():
+        measure, _, argument = name.partition("_")
+        written = f"{measure}({argument}=...)"
+        lines.append(f"  {written:<26}{option.choices}")
+    for name, preset in CATALOG_PRESETS.items():
+        written = f"preset={name}"
+        lines.append(f"  {written:<26}{preset.verified}: {', '.join(preset.calls)}")
+    return lines
+
+
+def _lines_on_measures() -> list[str]:
+    """Return the measures, one in a line."""
+    lines = [
+        "Measures: the first name is computed at every cutoff (except bpref and rprec), the "
+        "second is the name in papers, with its cutoff after @"
     ]
     for name, measure in MEASURES.items():
-        takes = measure.arguments if measure.of == "judgments" else ()
-        arguments = ", ".join(f"{short}=..." for short in takes)
-        written = (
-            f"{measure.written[0]}{arguments and f'({arguments})'}{'' if measure.whole else '@10'}"
-        )
+        written = measure.written[0]
+        if measure.of == "judgments" and measure.arguments:
+            written += f"({', '.join(f'{argument}=...' for argument in measure.arguments)})"
+        if not measure.whole:
+            written += "@10"
         lines.append(f"  {name:<16}{written:<21}{measure.words}")
     return lines
 
 
 def describe_preset(name: str) -> list[str]:
-    """The description of a preset. A preset of catalog measures may have no NDCG convention."""
+    """Return the description of a preset.
+
+    Some presets have only measures of the catalog, and no convention.
+    """
     tool = tool_of(name)
     if tool is None:
         return _describe_convention(name)
     if name not in PRESETS:
-        return [f"{name}: {', '.join(CATALOG_PRESETS[name].calls)}", "", *described_preset(name)]
-    return [*_describe_convention(name), "", *described_preset(tool)]
+        return [
+            f"{name}: {', '.join(CATALOG_PRESETS[name].calls)}",
+            "",
+            *describe_catalog_preset(name),
+        ]
+    return [*_describe_convention(name), "", *describe_catalog_preset(tool)]
 
 
 def _describe_convention(name: str) -> list[str]:
-    chosen, preset, standard = Convention.preset(name), PRESETS[name], Convention().options()
+    """Return the description of a preset's convention."""
+    convention = Convention.preset(name)
+    preset = PRESETS[name]
+    standard = Convention().options()
+    options = []
+    for option, value in convention.options().items():
+        line = f"{option:<26}{show(value):<17}"
+        default = show(standard[option])
+        if show(value) != default:
+            line += default
+        options.append(line.rstrip())
     not_reproduced = [*preset.not_reproduced, *preset.grades.in_words()]
-    shown = {
-        option: (show(value), show(standard[option])) for option, value in chosen.options().items()
-    }
     parts = {
-        "In words": chosen.formula.split("; "),
-        _NOTATION: mathematics(chosen),
-        "Options, with the value in standard if it differs": [
-            f"{option:<26}{value:<17}{'' if value == default else default}".rstrip()
-            for option, (value, default) in shown.items()
-        ],
+        "In words": convention.formula.split("; "),
+        _NOTATION: mathematics(convention),
+        "Options, with the value in standard if it differs": options,
         "Not reproduced, deliberately": not_reproduced or ["nothing known"],
     }
     lines = [f"{name}: {preset.tool}", f"verified with {preset.verified}"]
     for heading, entries in parts.items():
-        lines += ["", heading, *(f"  {entry}" for entry in entries)]
+        lines.extend(["", heading])
+        lines.extend(f"  {entry}" for entry in entries)
     return lines
 
 
 def mathematics(convention: Convention) -> list[str]:
-    c, gain, discount = convention, show(convention.gain), show(convention.discount)
-    least = f"rel(d) = [grade of d >= {show(c.min_relevance)}], but a negative grade is unchanged"
-    expected = ", expected over all orders of equal scores" if c.ties == "average" else ""
-    largest = "IDCG@k = sum over r = 1..{} of w(r) * (the r-th largest g(d) of all {} d)".format
-    ideals = {
-        "judged": largest("k", "judged"),
-        "retrieved": largest("k", "returned"),
-        "retrieved_at_k": largest("k", "returned") + " with a rank of at most k",
-        "judged_capped": largest("min(k, n)", "judged") + ", n the number of returned d",
-        "k_relevant": "IDCG@k = sum over r = 1..k of w(r)",
+    """Return the formulas of a convention, from the grade to the mean NDCG."""
+    gain = show(convention.gain)
+    discount = show(convention.discount)
+    lines = []
+    if convention.min_relevance != "none":
+        least = show(convention.min_relevance)
+        lines.append(f"rel(d) = [grade of d >= {least}], but a negative grade is unchanged")
+    lines.append(f"g(d) = {GAINS[gain].notation if gain in GAINS else gain}")
+    lines.append(f"w(r) = {DISCOUNTS[discount].notation if discount in DISCOUNTS else discount}")
+    dcg = "DCG@k = sum over r = 1..k of g(d_r) * w(r)"
+    if convention.ties == "average":
+        dcg += ", expected over all orders of equal scores"
+    lines.append(dcg)
+    lines.append(_ideal_in_notation(convention.ideal))
+    lines.append(
+        "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  "
+        "ndcg_pooled = sum of DCG@k / sum of IDCG@k"
+    )
+    return lines
+
+
+def _ideal_in_notation(ideal: str) -> str:
+    """Return the formula of the ideal DCG."""
+    if ideal == "k_relevant":
+        return "IDCG@k = sum over r = 1..k of w(r)"
+    depth = "min(k, n)" if ideal == "judged_capped" else "k"
+    documents = "judged" if ideal in ("judged", "judged_capped") else "returned"
+    end = {
+        "retrieved_at_k": " with a rank of at most k",
+        "judged_capped": ", n the number of returned d",
     }
-    return [
-        *([] if c.min_relevance == "none" else [least]),
-        f"g(d) = {GAINS[gain].notation if gain in GAINS else gain}",
-        f"w(r) = {DISCOUNTS[discount].notation if discount in DISCOUNTS else discount}",
-        f"DCG@k = sum over r = 1..k of g(d_r) * w(r){expected}",
-        ideals[c.ideal],
-        (
-            "NDCG@k = DCG@k / IDCG@k,  ndcg = mean of NDCG@k over q,  "
-            "ndcg_pooled = sum of DCG@k / sum of IDCG@k"
-        ),
-    ]
+    formula = f"sum over r = 1..{depth} of w(r) * (the r-th largest g(d) of all {documents} d)"
+    return f"IDCG@k = {formula}{end.get(ideal, '')}"

@@ -1,9 +1,8 @@
-"""What is measured: cutoffs, what each measure is and how it is computed, and which measures an
-evaluation computes.
+"""Cutoffs, the definition and the SQL of each measure, and the measures of an evaluation.
 
-A cutoff is the last rank that is scored, counted from 1; None is the whole ranking. A new measure
-is one entry of MEASURES. It is computed with SQL that every engine supports, which small functions
-return. The SQL uses
+A cutoff is the last rank that is scored, counted from 1, or None for the whole ranking. A new
+measure is one entry of MEASURES. Small functions return its SQL, which every engine supports. The
+SQL uses
 
 * for a document: its rank, and the columns that the entry names in `documents`,
 * for a list: whether a document is in it; the names of `lists`; and `returned`, its length,
@@ -25,30 +24,32 @@ DEFAULT_CUTOFFS: tuple[Cutoff, ...] = (1, 3, 5, 10)
 
 
 def format_cutoff(cutoff: Cutoff) -> str:
+    """Return a cutoff as text: 10, or all."""
     return str(cutoff or "all")
 
 
 def measure_at(measure: str, cutoff: Cutoff) -> str:
-    """A measure at a cutoff, by its column: ndcg@10, ap@all."""
+    """Return the name of a measure at a cutoff: ndcg@10, ap@all."""
     return f"{measure}@{format_cutoff(cutoff)}"
 
 
 def column_at(column: str, cutoff: Cutoff) -> str:
-    """The name of a column at one cutoff: dcg_10, dcg_all."""
+    """Return the name of a column at a cutoff: dcg_10, dcg_all."""
     return f"{column}_{format_cutoff(cutoff)}"
 
 
 def by_depth(cutoff: Cutoff) -> tuple[bool, int]:
-    """A sort key for cutoffs: ascending, the whole ranking last."""
+    """Return a sort key for cutoffs: ascending, with the whole ranking last."""
     return cutoff is None, cutoff or 0
 
 
 def by_run(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return a sort key for rows of scores: by dataset, run and cutoff."""
     return row["dataset"], row["run"], *by_depth(row["cutoff"])
 
 
 def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
-    """The deepest cutoff that is a rank, or None (the whole ranking) if there is none."""
+    """Return the deepest cutoff that is a rank, or None (the whole ranking) if there is none."""
     return max((cutoff for cutoff in cutoffs if cutoff is not None), default=None)
 
 
@@ -62,7 +63,7 @@ class Names:
     listed: str
     #: The cutoff; for the whole ranking, a number above every rank.
     k: int
-    #: The number of these ranks, at least 1.
+    #: SQL for the number of ranks down to the cutoff, at least 1.
     ranks: str
     is_whole: bool
     #: The persistence of RBP.
@@ -77,15 +78,20 @@ Formula = Callable[[Names], str]
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
+    """The definition of a measure, and how it is computed."""
+
     words: str
     #: Its names in papers and tools; the first is the name in ir_measures.
     written: tuple[str, ...]
     #: Its columns in both tables of scores, each with the SQL of its value at a cutoff. The first
     #: column is the measure.
     values: Mapping[str, Formula]
+    #: The columns of documents that its SQL uses.
     documents: tuple[str, ...] = ()
-    #: The values summed over the documents of a list; None for a column of `documents` itself.
+    #: The values that are summed over the documents of a list, each with its SQL, which is None for
+    #: one of the columns in `documents`.
     sums: Mapping[str, Formula | None] = dataclasses.field(default_factory=dict)
+    #: Other values of a list, each with the SQL that aggregates the list's documents.
     lists: Mapping[str, Formula] = dataclasses.field(default_factory=dict)
     #: The options of a convention that its arguments set: `P(rel=2)@5` sets relevant_from.
     arguments: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -93,12 +99,14 @@ class Measure:
     averages: bool = False
     #: Whether it divides by the number of relevant documents, so it is undefined without any.
     is_ratio: bool = False
+    #: Whether it is computed only on the whole ranking.
     whole: bool = False
     #: What it measures: a list by its judgments or by the catalog, or all lists of a run together.
     of: Literal["judgments", "list", "run"] = "judgments"
 
     @property
     def column(self) -> str:
+        """The column of the measure itself."""
         return next(iter(self.values))
 
 
@@ -109,26 +117,26 @@ _RELEVANT: Mapping[str, Formula | None] = {"relevant": None}
 
 
 def _list_measure(name: str, words: str, formula: Formula, **more: Any) -> Measure:
-    """A measure of a list that uses the catalog."""
+    """Return a measure of lists that uses the catalog."""
     arguments = catalog.arguments_of(name)
     values = {name: formula}
     return Measure(words, (name.capitalize(),), values, of="list", arguments=arguments, **more)
 
 
 def _run_measure(name: str, words: str) -> Measure:
-    """A measure of all lists of a run together."""
+    """Return a measure of all lists of a run together."""
     arguments = catalog.arguments_of(name)
-    values = {name: _of_run}
+    values = {name: _no_formula}
     return Measure(words, (name.capitalize(),), values, of="run", arguments=arguments)
 
 
-def _of_run(_: Names) -> str:
-    """Empty, because `scoring.catalog_columns` computes the measure."""
+def _no_formula(_: Names) -> str:
+    """Return "", because NDCG and the measures of runs are computed by modules of `scoring`."""
     return ""
 
 
 def _novelty(at: Names) -> str:
-    # No document is counted if the mean is over k.
+    # If the mean is over k, no document has a count, and the sum of the counts is null.
     return f"{at.sums['novelty_value']} / coalesce({at.sums['novelty_counted']}, {at.ranks})"
 
 
@@ -144,11 +152,6 @@ def _categories(at: Names) -> str:
 
 def _rank_and_category(at: Names) -> str:
     return f"named_struct('rank', {at.rank}, 'category', item_category)"
-
-
-def _ndcg(_: Names) -> str:
-    """Empty, because NDCG is computed separately from the other measures."""
-    return ""
 
 
 def _precision(at: Names) -> str:
@@ -191,7 +194,7 @@ def _rbp_residual(at: Names) -> str:
     seen = at.sums["weighted_unjudged"]
     if not at.is_whole:
         return seen
-    # The part that unjudged documents beyond the end could add is included, as in trec_eval.
+    # As in trec_eval, this includes what unjudged documents after the end of the list could add.
     return f"{seen} + if({seen} > 0, pow({at.persistence}D, cast(returned as double)), 0D)"
 
 
@@ -204,12 +207,12 @@ def _weighted_unjudged(at: Names) -> str:
 
 
 def _weight(at: Names) -> str:
-    """The weight of a rank in RBP (Moffat and Zobel 2008)."""
+    """Return the weight of a rank in RBP (Moffat and Zobel 2008)."""
     return f"(1D - {at.persistence}D) * pow({at.persistence}D, cast({at.rank} - 1 as double))"
 
 
 def _err(at: Names) -> str:
-    """The probability that the reader reaches a document, and the sum so far, down the list."""
+    # Down the list, `reading` is the probability that the reader reaches a document.
     within = f"filter(stops, document -> document.rank <= {at.k})"
     reading = "so_far.reading * (1D - document.stop)"
     total = "so_far.sum + so_far.reading * document.stop / document.rank"
@@ -219,8 +222,10 @@ def _err(at: Names) -> str:
 
 
 def _bpref(_: Names) -> str:
-    """As trec_eval 9 computes it: down the list, using the judged documents that are not
-    relevant.
+    """Return bpref as trec_eval 9 computes it.
+
+    Down the list, `others` is the number of judged documents so far that are not relevant. A code
+    in `judged_ranks` is odd if the document is relevant.
     """
     above = "least(so_far.others, relevant_documents)"
     most = "greatest(least(other_documents, relevant_documents), 1)"
@@ -251,12 +256,12 @@ def _stop(at: Names) -> str:
 
 
 def _rank_and_relevance(at: Names) -> str:
-    """Twice the rank of a document, plus one if it is relevant."""
+    """Return a code that sorts by rank: twice the rank, plus one if the document is relevant."""
     return f"{at.rank} * 2 + cast(relevant as int)"
 
 
 def _collected(condition: str, value: Formula) -> Formula:
-    """A value of the documents of a list that meet a condition, in ascending order."""
+    """Return a formula for the values of the list's documents that meet a condition, ascending."""
 
     def collected(at: Names) -> str:
         return f"sort_array(collect_list(if({at.listed} and {condition}, {value(at)}, null)))"
@@ -264,9 +269,9 @@ def _collected(condition: str, value: Formula) -> Formula:
     return collected
 
 
-#: By name in the configuration, in the order of the tables.
+#: The measures by their names in the configuration, in the order of the tables.
 MEASURES: dict[str, Measure] = {
-    "ndcg": Measure("DCG over ideal DCG", ("nDCG", "NDCG"), {"ndcg": _ndcg}, averages=True),
+    "ndcg": Measure("DCG over ideal DCG", ("nDCG", "NDCG"), {"ndcg": _no_formula}, averages=True),
     "precision": _relevance_measure(
         "relevant documents within k, over k",
         ("P", "Precision"),
@@ -307,7 +312,7 @@ MEASURES: dict[str, Measure] = {
     "rbp": Measure(
         (
             "rank-biased precision: gain as a share of the highest grade, "
-            "for a reader who goes on to the next rank with probability p"
+            "for a reader who continues to the next rank with probability p"
         ),
         ("RBP",),
         {"rbp": _rbp, "rbp_residual": _rbp_residual},
@@ -381,13 +386,13 @@ MEASURES: dict[str, Measure] = {
             "ranked_categories": _collected("item_category is not null", _rank_and_category),
         },
     ),
-    "items": _run_measure("items", "different items within k of all lists of a run"),
+    "items": _run_measure("items", "different items within k in all lists of a run"),
     "coverage": _run_measure(
-        "coverage", "share of the items of the catalog that are within k of a list of the run"
+        "coverage", "share of the items of the catalog that are within k in any list of the run"
     ),
     "gini": _run_measure(
         "gini",
-        "Gini coefficient of how many lists of the run show each item: 0 if all equally many",
+        "Gini coefficient of how many lists of the run show each item: 0 if the numbers are equal",
     ),
     "personalization": _run_measure(
         "personalization",
@@ -416,47 +421,55 @@ SCORES = ("ndcg", "dcg", "ideal_dcg", "cg", *COLUMNS)
 
 @dataclasses.dataclass(frozen=True)
 class MeasureSet:
+    """The measures that an evaluation computes, with their cutoffs and options."""
+
+    #: Each measure at each of its cutoffs, such as `("precision", 5)`.
     pairs: tuple[tuple[str, Cutoff], ...] = ()
-    #: The first measure in the list for which more is better. If it has no cutoff of its own, it is
-    #: at the deepest finite one.
+    #: The first measure in the list for which more is better, with its deepest cutoff.
     first: tuple[str, Cutoff] | None = None
     #: The options of the convention and of the catalog that the measures' arguments set.
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def headline(self, cutoffs: Iterable[Cutoff]) -> tuple[str, Cutoff]:
+        """Return the main measure and its cutoff, by default NDCG at the deepest of `cutoffs`."""
         return self.first or ("ndcg", deepest_finite(cutoffs))
 
     def main_cutoff(self, column: str, cutoffs: Iterable[Cutoff]) -> Cutoff:
-        """The default cutoff of a column of scores with values at these cutoffs.
+        """Return the default cutoff of a column of scores with values at these cutoffs.
 
         It is the headline's cutoff if the column is listed at that cutoff, or if the column is not
         listed but has a value at that cutoff. Otherwise it is the deepest rank.
         """
         available = set(cutoffs)
-        listed = available & {
-            cutoff for name, cutoff in self.pairs if MEASURES[name].column == column
-        }
+        asked = {cutoff for name, cutoff in self.pairs if MEASURES[name].column == column}
+        listed = available & asked
         headline = self.first[1] if self.first else None
-        is_default = (
-            headline in listed if listed else headline is not None and headline in available
-        )
-        return headline if is_default else deepest_finite(listed or available)
+        if listed:
+            return headline if headline in listed else deepest_finite(listed)
+        if headline is not None and headline in available:
+            return headline
+        return deepest_finite(available)
 
     def cutoffs_for(self, *measures: str) -> list[Cutoff]:
+        """Return the cutoffs of any of these measures, the whole ranking last."""
         return sorted({cutoff for name, cutoff in self.pairs if name in measures}, key=by_depth)
 
     @property
     def beside_ndcg(self) -> dict[str, Measure]:
         """The query measures other than NDCG."""
-        return {
-            name: measure
-            for name, measure in MEASURES.items()
-            if name != "ndcg" and measure.of != "run" and name in dict(self.pairs)
-        }
+        asked = dict(self.pairs)
+        found = {}
+        for name, measure in MEASURES.items():
+            if name in asked and name != "ndcg" and measure.of != "run":
+                found[name] = measure
+        return found
 
     @property
     def of_judgments(self) -> dict[str, Measure]:
-        """The query measures that need judgments, which leave out the same queries."""
+        """The query measures other than NDCG that need judgments.
+
+        All of them leave out the same queries.
+        """
         beside = self.beside_ndcg
         return {name: measure for name, measure in beside.items() if measure.of == "judgments"}
 
@@ -468,12 +481,13 @@ class MeasureSet:
 
     @property
     def only_of_catalog(self) -> "MeasureSet":
-        """These measures without those that need judgments."""
+        """The same set without the measures that need judgments."""
         pairs = [pair for pair in self.pairs if pair[0] in CATALOG_COLUMNS]
         return MeasureSet(tuple(pairs), None, self.options)
 
     @property
     def of_runs(self) -> list[str]:
+        """The measures of all lists of a run together."""
         return [name for name in RUN_COLUMNS if name in dict(self.pairs)]
 
     @property
@@ -492,9 +506,11 @@ class MeasureSet:
 
     @property
     def needs_highest_grade(self) -> bool:
-        return any(
-            {"worth", "stop"} & {*measure.documents} for measure in self.beside_ndcg.values()
-        )
+        """Whether a measure divides by the highest grade, as RBP and ERR do."""
+        for measure in self.beside_ndcg.values():
+            if "worth" in measure.documents or "stop" in measure.documents:
+                return True
+        return False
 
     @property
     def counts_relevant(self) -> bool:
@@ -509,18 +525,19 @@ class MeasureSet:
     @property
     def texts(self) -> list[str]:
         """The measures, each with its cutoff and arguments: `precision(rel=2)@5`."""
-        return [
-            measure_at(name + arguments(name, self.options), cutoff) for name, cutoff in self.pairs
-        ]
+        texts = []
+        for name, cutoff in self.pairs:
+            texts.append(measure_at(name + arguments(name, self.options), cutoff))
+        return texts
 
     @property
     def columns(self) -> list[str]:
-        """The columns of QUERY_SCORES, and so of DATASET_SCORES, that the measures have."""
+        """The columns that the measures add to QUERY_SCORES and to DATASET_SCORES."""
         return [column for measure in self.beside_ndcg.values() for column in measure.values]
 
     @property
     def columns_of_means(self) -> list[str]:
-        """The columns of DATASET_SCORES that the measures have."""
+        """The columns that the measures add to DATASET_SCORES."""
         return [*self.columns, *self.of_runs]
 
 
@@ -528,16 +545,17 @@ NDCG_ONLY = MeasureSet()
 
 
 def conclusions_of(measure: str) -> tuple[str, str]:
-    """The words for a lower and for a higher value: more of a catalog measure is not better."""
+    """Return the words for a lower and for a higher value of a measure."""
     if measure in CATALOG_COLUMNS:
+        # More is neither better nor worse.
         return "lower", "higher"
     return "worse", "better"
 
 
 def default_measures(*, has_items: bool, has_interactions: bool) -> list[str]:
-    """The measures to describe if none are requested: those that these tables allow.
+    """Return the measures that `describe` computes by default: those that these tables allow.
 
-    Interactions tell how popular each item is. Categories are left out, because few tables have
+    Interactions show how popular each item is. Categories are left out, because few tables have
     them.
     """
     if has_interactions:
@@ -546,23 +564,24 @@ def default_measures(*, has_items: bool, has_interactions: bool) -> list[str]:
 
 
 def catalog_definitions(measure_set: MeasureSet, *, are_judged: bool = True) -> list[str]:
-    """The definition of each catalog measure, with its options, and the lists that it covers.
+    """Return the definition of each catalog measure, and over which lists it is computed.
 
-    `are_judged`: whether there are judgments, so that means are over the judged queries.
+    With `are_judged`, there are judgments, and means are computed over the judged queries.
     """
     asked = measure_set.of_catalog
     sentences = []
     for name in asked:
-        sentences.append(f"{name}: {catalog.defined(name, measure_set.options)}")
+        sentences.append(f"{name}: {catalog.definition_of(name, measure_set.options)}")
     if not asked:
         return sentences
     of_lists = [name for name in asked if name not in RUN_COLUMNS]
     populations = []
-    if of_lists:
-        where = "the judged queries with a list (listed queries)" if are_judged else "all lists"
-        populations.append(f"{_and(of_lists)}: the mean over {where}")
     if of_lists and are_judged:
+        where = "the judged queries with a list (listed queries)"
+        populations.append(f"{_and(of_lists)}: the mean over {where}")
         populations.append("describe computes it over all lists")
+    elif of_lists:
+        populations.append(f"{_and(of_lists)}: the mean over all lists")
     of_runs = measure_set.of_runs
     if of_runs:
         judged = ", judged or not" if are_judged else ""
@@ -572,28 +591,33 @@ def catalog_definitions(measure_set: MeasureSet, *, are_judged: bool = True) -> 
 
 
 def _and(names: list[str]) -> str:
+    """Return the names as an enumeration, such as "a, b and c"."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def arguments(measure: str, options: Mapping[str, str]) -> str:
-    """The arguments of a measure that set these options, in parentheses, such as `(rel=2)`; empty
-    if there are none.
-    """
-    takes = MEASURES[measure].arguments.items()
-    given = ", ".join(f"{short}={options[option]}" for short, option in takes if option in options)
-    return f"({given})" if given else ""
+    """Return the arguments of a measure that set these options, such as `(rel=2)`, or ""."""
+    given = []
+    for argument, option in MEASURES[measure].arguments.items():
+        if option in options:
+            given.append(f"{argument}={options[option]}")
+    return f"({', '.join(given)})" if given else ""
 
 
 def published(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
-    """A measure as papers and ir_measures write it: nDCG@10, P(rel=2)@20, and AP for the whole
-    ranking.
+    """Return a measure as papers and ir_measures write it.
+
+    For example, nDCG@10, P(rel=2)@20, and AP for the whole ranking.
     """
     name = MEASURES[measure].written[0] + arguments(measure, options)
     return name if cutoff is None else f"{name}@{cutoff}"
 
 
 def written(measure: str, cutoff: Cutoff) -> str:
-    """A measure and its cutoff as a heading: ndcg@10, and ap for the whole ranking."""
+    """Return a measure and its cutoff as a heading: ndcg@10, ap@all.
+
+    A measure that is computed only on the whole ranking has no cutoff: rprec.
+    """
     is_whole = MEASURES[measure].whole
     return measure if is_whole else measure_at(measure, cutoff)

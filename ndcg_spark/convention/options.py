@@ -1,9 +1,12 @@
-"""Every option of a convention; validation, formulas, columns and documentation follow from it."""
+"""Defines every option of a convention.
+
+The validation, formulas, columns and documentation of conventions are derived from OPTIONS.
+"""
 
 import ast
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.errors import ConventionError
@@ -11,6 +14,8 @@ from ndcg_spark.voices import Give
 
 
 class Formula(NamedTuple):
+    """The gain of a grade, or the discount of a rank."""
+
     words: str
     notation: str
     compute: Callable[[float], float]
@@ -19,19 +24,23 @@ class Formula(NamedTuple):
 
 
 class TieRule(NamedTuple):
-    """The order of documents with equal scores: by document id as text or as a number, by the rank
-    column, or by gain.
-    """
+    """The order of documents with equal scores."""
 
     words: str
+    #: What they are sorted by: doc_id (as text), number (the id as a number), rank, or gain.
     by: str
     ascending: bool = False
 
 
 class Option(NamedTuple):
-    #: Each value with its meaning in words, which is empty if it is obvious; the default first.
+    """The values of an option, with their meaning in words."""
+
+    #: The values that have a name, each with its meaning, which is empty if it is obvious. The
+    #: default is the first.
     words: Mapping[str, str]
+    #: The values without a name, such as "a grade from 0"; empty if there are none.
     other: str = ""
+    #: The meaning of a value without a name, where {} is the value.
     says: str = "{}"
 
 
@@ -196,20 +205,14 @@ OPTIONS: dict[str, Option] = {
     ),
 }
 
-#: The numbers that an option accepts. Unjudged documents have grade 0, which must not be relevant.
-_NUMBERS: dict[str, Callable[[float], bool]] = {
-    **dict.fromkeys(
-        ("min_relevance", "relevant_from", "max_grade"), lambda grade: 0 < grade <= MAX_GAIN
-    ),
-    "unjudged": lambda grade: 0 <= grade <= MAX_GAIN,
-    "rbp_persistence": lambda persistence: 0 < persistence < 1,
-}
-
 _PYTHON = re.compile(r"python:[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
 def parse_options(texts: Iterable[str]) -> dict[str, Any]:
-    """The options of several texts. ConventionError for two values of one, or of the preset."""
+    """Return the options in texts such as `gain=linear`.
+
+    Raise ConventionError if an option has two different values, or if a text names a preset.
+    """
     options: dict[str, Any] = {}
     for text in texts:
         option, value = parse_option(text)
@@ -223,8 +226,9 @@ def parse_options(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """Parse the text ``option=value`` into the option and its value: a word, number, list or table
-    that is not yet checked.
+    """Return the option and the value in a text ``option=value``.
+
+    The value is a word, number, list or table, and is not yet checked.
     """
     option, equals, value = text.partition("=")
     if not equals:
@@ -239,7 +243,7 @@ def parse_option(text: str) -> tuple[str, Any]:
 
 
 def show(value: object) -> str:
-    """The value of an option as it is written after ``option=``."""
+    """Return the value of an option as it is written after ``option=``."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -247,46 +251,86 @@ def show(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(show, value))}]"
     if isinstance(value, Mapping):
-        return (
-            "{" + ", ".join(f"{show(grade)}: {show(gain)}" for grade, gain in value.items()) + "}"
-        )
+        pairs = [f"{show(grade)}: {show(gain)}" for grade, gain in value.items()]
+        return "{" + ", ".join(pairs) + "}"
     return str(value)
 
 
 def describe(option: str, value: object) -> str:
-    """The meaning of an option's value in words, or "" if it is obvious."""
-    word = show(value)
-    return OPTIONS[option].words.get(word, OPTIONS[option].says.format(word))
+    """Return the meaning of an option's value in words, or "" if it is obvious."""
+    entry = OPTIONS[option]
+    shown = show(value)
+    if shown in entry.words:
+        return entry.words[shown]
+    return entry.says.format(shown)
 
 
 def choices(option: str) -> str:
+    """Return the values that an option accepts, such as "zero, drop, a grade from 0"."""
     entry = OPTIONS[option]
-    return ", ".join([*entry.words, *([entry.other] if entry.other else [])])
+    values = list(entry.words)
+    if entry.other:
+        values.append(entry.other)
+    return ", ".join(values)
 
 
 def accepted(option: str, value: Any) -> Any:
-    """The value in its normal form, or None if the option does not accept it."""
+    """Return the value in its normal form, or None if the option does not accept it."""
     if option == "exclude_query_as_document":
         return {"true": True, "false": False}.get(show(value))
-    if option in _NUMBERS and _NUMBERS[option](_number(value)):
-        return _number(value)
+    number = _number(value)
+    if _accepts_number(option, number):
+        return number
     if isinstance(value, str):
-        is_function = option in ("gain", "discount") and _PYTHON.fullmatch(value)
-        return value if is_function or value in OPTIONS[option].words else None
-    if option == "gain" and isinstance(value, Mapping) and 0 < len(value) <= MAX_GRADES:
-        gains = {_number(grade): _number(gain) for grade, gain in value.items()}
-        is_finite = all(abs(number) <= MAX_GAIN for pair in gains.items() for number in pair)
-        return dict(sorted(gains.items())) if is_finite else None
-    if option == "discount" and isinstance(value, list | tuple) and value:
-        weights = tuple(map(_number, value))
-        is_finite = all(0 <= weight < math.inf for weight in weights)
-        return weights if is_finite and list(weights) == sorted(weights, reverse=True) else None
+        return value if _accepts_text(option, value) else None
+    if option == "gain" and isinstance(value, Mapping):
+        return _accepted_gains(value)
+    if option == "discount" and isinstance(value, list | tuple):
+        return _accepted_weights(value)
     return None
 
 
+def _accepts_number(option: str, number: float) -> bool:
+    """Whether a number is in the range of an option that takes numbers."""
+    if option in ("min_relevance", "relevant_from", "max_grade"):
+        # Unjudged documents have grade 0, which must not be relevant.
+        return 0 < number <= MAX_GAIN
+    if option == "unjudged":
+        return 0 <= number <= MAX_GAIN
+    return option == "rbp_persistence" and 0 < number < 1
+
+
+def _accepts_text(option: str, text: str) -> bool:
+    """Whether a text is a named value of an option, or a function where one is accepted."""
+    if text in OPTIONS[option].words:
+        return True
+    return option in ("gain", "discount") and _PYTHON.fullmatch(text) is not None
+
+
+def _accepted_gains(table: Mapping[Any, Any]) -> dict[float, float] | None:
+    """Return a table of gains as numbers by grade, or None if it is not valid."""
+    if not 0 < len(table) <= MAX_GRADES:
+        return None
+    gains = {_number(grade): _number(gain) for grade, gain in table.items()}
+    numbers = list(gains.keys()) + list(gains.values())
+    if not all(abs(number) <= MAX_GAIN for number in numbers):
+        return None
+    return dict(sorted(gains.items()))
+
+
+def _accepted_weights(values: Sequence[Any]) -> tuple[float, ...] | None:
+    """Return a list of discounts as numbers, or None if it is empty, invalid or increasing."""
+    weights = tuple(map(_number, values))
+    are_finite = all(0 <= weight < math.inf for weight in weights)
+    do_not_increase = list(weights) == sorted(weights, reverse=True)
+    return weights if weights and are_finite and do_not_increase else None
+
+
 def _number(value: Any) -> float:
-    """The number, or NaN, which no option accepts, if the value is not a number."""
+    """Return the value as a number, or NaN, which no option accepts, if it is not a number."""
+    if isinstance(value, bool):
+        return math.nan
     try:
-        return math.nan if isinstance(value, bool) else float(value)
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan

@@ -1,4 +1,4 @@
-"""Cutoffs and measures as people write them: `1,3,all`, `precision`, `P@5` or `RBP(p=0.5)`."""
+"""Parses cutoffs and measures as users write them: `1,3,all`, `precision`, `P@5`, `RBP(p=0.5)`."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,50 +15,62 @@ from ndcg_spark.voices import Advice, SetOption
 MAX_CUTOFFS = 100
 #: A whole number from 1 that fits into an int.
 _CUTOFF = re.compile("0*[1-9][0-9]{0,8}|0*1[0-9]{9}")
-_NAMES = {
-    written: name for name, measure in MEASURES.items() for written in (name, *measure.written)
-}
+#: Our names of the measures, by every name that users may write.
+_NAMES: dict[str, str] = {}
+for _name, _measure in MEASURES.items():
+    _NAMES |= dict.fromkeys((_name, *_measure.written), _name)
 #: Blanks and commas within parentheses do not end a word.
 _WORDS = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 _MEASURE = re.compile(r"(?P<name>\w+)(?:\((?P<arguments>[^)]*)\))?(?:@(?P<cutoff>\w+))?")
 _NUMBER = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
-#: Our names for arguments of ir_measures.
+#: The option and the value that stand for an argument of ir_measures.
 _OPTIONS = {"judged_only": ("unjudged", "drop")}
 #: The cutoff of a measure whose name is in lower case and has no cutoff.
 ALL_CUTOFFS = "all cutoffs"
 
 
 def parse_cutoffs(written: object) -> list[Cutoff]:
-    """Parse `10`, `"1,3,all"`, None or several cutoffs. The result is ascending, with the whole
-    ranking last.
+    """Parse `10`, `"1,3,all"`, None or several cutoffs.
+
+    The result is ascending, with the whole ranking (None) last.
     """
     several = written.split(",") if isinstance(written, str) else written
     texts = ["all" if cutoff is None else str(cutoff).strip() for cutoff in listed(several)]
-    invalid = [text for text in texts if text != "all" and not _CUTOFF.fullmatch(text)]
-    if invalid or not 0 < len({*texts}) <= MAX_CUTOFFS:
-        what = (
-            f"invalid cutoff {', '.join(map(repr, invalid))}"
-            if invalid
-            else f"{len({*texts})} are given"
-        )
-        to_do = f"use from 1 to {MAX_CUTOFFS} positive integers or 'all'"
+    ranks = [text for text in texts if text != "all"]
+    invalid = [text for text in ranks if not _CUTOFF.fullmatch(text)]
+    to_do = f"use from 1 to {MAX_CUTOFFS} positive integers or 'all'"
+    if invalid:
+        what = f"invalid cutoff {', '.join(map(repr, invalid))}"
         raise ConfigurationError(f"{what}; {to_do}", option="cutoffs")
-    return sorted({None if text == "all" else int(text) for text in texts}, key=by_depth)
+    number = len(set(texts))
+    if not 0 < number <= MAX_CUTOFFS:
+        raise ConfigurationError(f"{number} are given; {to_do}", option="cutoffs")
+    cutoffs: set[Cutoff] = set(map(int, ranks))
+    if "all" in texts:
+        cutoffs.add(None)
+    return sorted(cutoffs, key=by_depth)
 
 
 def parse_cutoff(written: object) -> Cutoff:
+    """Parse a single cutoff, such as `10` or `all`."""
     return parse_cutoffs([written])[0]
 
 
 class _Word(NamedTuple):
+    """A measure that the user has written, such as `P(rel=2)@5`."""
+
     text: str
+    #: Our name of the measure.
     name: str
     #: A rank, `all`, or ALL_CUTOFFS.
     cutoff: str
+    #: The options that its arguments set, such as `{"relevant_from": "2"}`.
     options: Mapping[str, str]
 
 
 class ParsedMeasures(NamedTuple):
+    """The measures that a user has written, and the cutoffs that they need."""
+
     measure_set: MeasureSet
     cutoffs: Sequence[Cutoff]
 
@@ -75,12 +87,12 @@ def parse_measures(
     are none. A name with a cutoff (`precision@5`, `P@5`) is computed at that cutoff, and a name
     from papers without a cutoff (`AP`) on the whole ranking. `measures` is a text of measures
     separated by blanks or commas, or a collection whose items, as text, are measures, such as
-    ir_measures' own. By default, measures of the catalog have the options of the tool of this
-    `preset`.
+    ir_measures' own. By default, measures of the catalog have the options of this `preset`.
     """
     words = _words(" ".join(map(str, listed(measures))))
+    needs_cutoffs = any(word.cutoff == ALL_CUTOFFS for word in words)
     shared_cutoffs = list(cutoffs or ())
-    if not shared_cutoffs and any(word.cutoff == ALL_CUTOFFS for word in words):
+    if needs_cutoffs and not shared_cutoffs:
         shared_cutoffs = list(default)
     cutoffs_of_words = []
     # A dictionary, because the order matters and a measure may be named twice.
@@ -91,12 +103,13 @@ def parse_measures(
         for cutoff in own:
             pairs[word.name, cutoff] = None
     headline = _headline(words, cutoffs_of_words)
-    needed = parse_cutoffs([*shared_cutoffs, *(cutoff for _, cutoff in pairs)])
-    return ParsedMeasures(MeasureSet(tuple(pairs), headline, _options(words, preset)), needed)
+    needed_cutoffs = shared_cutoffs + [cutoff for _, cutoff in pairs]
+    measure_set = MeasureSet(tuple(pairs), headline, _options(words, preset))
+    return ParsedMeasures(measure_set, parse_cutoffs(needed_cutoffs))
 
 
 def _cutoffs_of(word: _Word, shared_cutoffs: list[Cutoff]) -> list[Cutoff]:
-    """The cutoffs of a measure: its own, or the shared cutoffs of measures without one."""
+    """Return the cutoffs of a measure: its own, or the shared ones if it has none."""
     if word.cutoff == ALL_CUTOFFS:
         return shared_cutoffs
     return [parse_cutoff(word.cutoff)]
@@ -105,7 +118,7 @@ def _cutoffs_of(word: _Word, shared_cutoffs: list[Cutoff]) -> list[Cutoff]:
 def _headline(
     words: Sequence[_Word], cutoffs: Sequence[Sequence[Cutoff]]
 ) -> tuple[str, Cutoff] | None:
-    """The first measure for which more is better, with its deepest cutoff."""
+    """Return the first measure for which more is better, with the deepest of its `cutoffs`."""
     for word, own in zip(words, cutoffs, strict=True):
         if MEASURES[word.name].of == "judgments":
             return word.name, deepest_finite(own)
@@ -113,37 +126,48 @@ def _headline(
 
 
 def parse_measure_set(texts: Iterable[str], headline: str | None = None) -> MeasureSet:
-    """The measures of texts with cutoffs, such as precision@5, and the headline, by default the
-    first of them.
+    """Return the measures in texts with cutoffs, such as precision@5.
+
+    By default, their headline is the first of them.
     """
-    listed = list(texts)
-    parsed = parse_measures(listed, None, ()).measure_set if listed else MeasureSet()
-    first = parse_measures(headline, None, ()).measure_set.first if headline else parsed.first
+    measures = list(texts)
+    parsed = MeasureSet()
+    if measures:
+        parsed = parse_measures(measures, None, ()).measure_set
+    first = parsed.first
+    if headline:
+        first = parse_measures(headline, None, ()).measure_set.first
     return MeasureSet(parsed.pairs, first, parsed.options)
 
 
 def parse_columns(
     text: str, also: Collection[str], options: Mapping[str, str] | None = None
 ) -> list[tuple[str, str]]:
-    """The columns of scores in a text of measures, each with its cutoff: a rank, `all`, or
-    ALL_CUTOFFS if it has none.
+    """Return the columns of scores in a text of measures, each with its cutoff.
 
-    `also` are columns that are not measures, such as `dcg@10`. Arguments are refused unless they
-    set `options`.
+    The cutoff is a rank, `all`, or ALL_CUTOFFS if there is none. `also` are columns that are not
+    measures, such as `dcg@10`. Arguments are refused unless they set `options`.
     """
     words = _words(text, also)
-    if wrong := [word.text for word in words if word.options.items() - (options or {}).items()]:
-        what = f"{wrong[0]} has arguments, but the scores are already computed"
-        raise _refused(f"{what}; leave them out or evaluate again")
-    columns = {name: measure.column for name, measure in MEASURES.items()}
-    return list(dict.fromkeys((columns.get(word.name, word.name), word.cutoff) for word in words))
+    known = dict(options or {}).items()
+    columns: dict[tuple[str, str], None] = {}
+    for word in words:
+        if not word.options.items() <= known:
+            what = f"{word.text} has arguments, but the scores are already computed"
+            raise _refused(f"{what}; leave them out or evaluate again")
+        measure = MEASURES.get(word.name)
+        column = word.name if measure is None else measure.column
+        columns[column, word.cutoff] = None
+    return list(columns)
 
 
 def listed(one_or_several: Any) -> Iterable[Any]:
-    """What a user gave, as several values; a text is one value, and so is a number of numpy."""
-    is_one = isinstance(one_or_several, str | bytes) or getattr(one_or_several, "shape", None) == ()
-    is_several = isinstance(one_or_several, Iterable) and not is_one
-    return one_or_several if is_several else [one_or_several]
+    """Return one or several values as several. A text or a numpy number is one value."""
+    is_numpy_number = getattr(one_or_several, "shape", None) == ()
+    is_one = isinstance(one_or_several, str | bytes) or is_numpy_number
+    if isinstance(one_or_several, Iterable) and not is_one:
+        return one_or_several
+    return [one_or_several]
 
 
 def _refused(sentence: str, advice: Advice | None = None) -> ConfigurationError:
@@ -151,107 +175,146 @@ def _refused(sentence: str, advice: Advice | None = None) -> ConfigurationError:
 
 
 def _words(text: str, also: Collection[str] = ()) -> list[_Word]:
+    """Return the measures in a text. `also` are names that are not measures, such as `dcg`.
+
+    Raise ConfigurationError for an unknown name.
+    """
     names = _NAMES | {name: name for name in also if name not in MEASURES}
-    choices, words = ", ".join(dict.fromkeys(names.values())), _WORDS.findall(text)
-    if not words:
+    choices = ", ".join(dict.fromkeys(names.values()))
+    texts = _WORDS.findall(text)
+    if not texts:
         raise _refused(f"the list is empty; choose from {choices}, or leave it out")
-    matches = [
-        match for word in words if (match := _MEASURE.fullmatch(word)) and match["name"] in names
-    ]
-    if unknown := [word for word in words if word not in {match[0] for match in matches}]:
-        # Of names that differ only in case, the first is suggested.
-        known = [*reversed(names)]
-        refused = " or ".join(
-            f"{word!r}{did_you_mean(re.split('[@(]', word)[0], known)}" for word in unknown
-        )
-        examples = ", ".join(dict.fromkeys(_example(word, names) for word in unknown))
-        raise _refused(f"none is called {refused}; choose from {choices}, or write {examples}")
-    return [_word(match, names) for match in matches]
+    words = []
+    unknown = []
+    for written in texts:
+        match = _MEASURE.fullmatch(written)
+        if match is not None and match["name"] in names:
+            words.append(match)
+        else:
+            unknown.append(written)
+    if unknown:
+        raise _unknown_measures(unknown, names, choices)
+    return [_word(match, names) for match in words]
+
+
+def _unknown_measures(
+    unknown: Sequence[str], names: Mapping[str, str], choices: str
+) -> ConfigurationError:
+    """Return the error for words that are not measures, with suggestions."""
+    # If several names differ only in case, the first is suggested.
+    known = [*reversed([*names])]
+    refused = []
+    examples = []
+    for word in unknown:
+        name = re.split("[@(]", word)[0]
+        refused.append(f"{word!r}{did_you_mean(name, known)}")
+        examples.append(_example(word, names))
+    to_do = f"choose from {choices}, or write {', '.join(dict.fromkeys(examples))}"
+    return _refused(f"none is called {' or '.join(refused)}; {to_do}")
 
 
 def _example(word: str, names: Mapping[str, str]) -> str:
-    """How to write what trec_eval calls P_5 or ndcg_cut_10, ranx rbp.80, or others ndcg10; any
-    measure if the word is not one of these.
+    """Return how to write a measure that the user has written as in a different tool.
+
+    For example, P@5 for P_5 in trec_eval, and RBP(p=0.8) for rbp.80 in ranx. Return P@5 for a word
+    of no known tool.
     """
     persistence = re.fullmatch(r"rbp(\.\d+)", word)
     if persistence and float(persistence[1]) > 0:
         return f"RBP(p={show(float(persistence[1]))})"
-    tools = re.fullmatch(r"(\w+?)(?:_cut)?[_.]?(\d+)", word)
-    if tools is None or tools[1] not in names:
+    parts = re.fullmatch(r"(?P<name>\w+?)(?:_cut)?[_.]?(?P<cutoff>\d+)", word)
+    if parts is None or parts["name"] not in names:
         return "P@5"
-    if _is_whole(names[tools[1]]):
-        return tools[1]
-    cutoff = tools[2] if _CUTOFF.fullmatch(tools[2]) else "10"
-    return f"{tools[1]}@{cutoff}"
+    name, cutoff = parts["name"], parts["cutoff"]
+    if _is_whole(names[name]):
+        return name
+    return f"{name}@{cutoff}" if _CUTOFF.fullmatch(cutoff) else f"{name}@10"
 
 
 def _is_whole(name: str) -> bool:
-    """Whether a measure, or another column of scores, is of the whole ranking."""
+    """Whether a name is a measure that is computed only on the whole ranking."""
     return name in MEASURES and MEASURES[name].whole
 
 
 def _word(match: re.Match[str], names: Mapping[str, str]) -> _Word:
+    """Return a measure from its parts. Raise ConfigurationError for a bad cutoff or argument."""
     word, written, cutoff = match[0], match["name"], match["cutoff"]
     name = names[written]
-    measure = MEASURES.get(name)
     is_whole = _is_whole(name)
     if cutoff not in (None, "all"):
         if is_whole:
-            to_do = f"{name} is computed on the whole ranking"
-            raise _refused(f"{word} has an invalid cutoff; {to_do}")
+            why = f"{name} is computed on the whole ranking"
+            raise _refused(f"{word} has an invalid cutoff; {why}")
         if not _CUTOFF.fullmatch(cutoff):
             raise _refused(f"{word} has an invalid cutoff; write {written}@10")
     if cutoff is None:
-        cutoff = "all" if is_whole or not written.islower() else ALL_CUTOFFS
-    takes = measure.arguments if measure else {}
-    return _Word(word, name, cutoff, _arguments(word, match["arguments"] or "", takes))
+        is_name_from_papers = not written.islower()
+        cutoff = "all" if is_whole or is_name_from_papers else ALL_CUTOFFS
+    options_by_argument = MEASURES[name].arguments if name in MEASURES else {}
+    options = _options_of_arguments(word, match["arguments"] or "", options_by_argument)
+    return _Word(word, name, cutoff, options)
 
 
-def _arguments(word: str, text: str, takes: Mapping[str, str]) -> dict[str, str]:
-    """The options that the arguments in a measure set; `takes` has their short names."""
+def _options_of_arguments(
+    word: str, text: str, options_by_argument: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the options that the arguments of a measure set: {"relevant_from": "2"} for rel=2.
+
+    `options_by_argument` has the option of each argument, such as {"rel": "relevant_from"}.
+    """
     options = {}
     for argument in text.split(",") if text else []:
-        name, _, value = argument.partition("=")
-        short = name.strip()
-        if short not in takes or not value.strip():
-            raise _unknown_argument(word, argument.strip(), short, takes)
-        options[takes[short]] = _plain(value.strip())
+        before, _, after = argument.partition("=")
+        name, value = before.strip(), after.strip()
+        if name not in options_by_argument or not value:
+            raise _unknown_argument(word, argument.strip(), name, options_by_argument)
+        options[options_by_argument[name]] = _shortest(value)
     return options
 
 
-def _plain(value: str) -> str:
-    """A number in its shortest form, 0.5 for .50; other values as they are."""
+def _shortest(value: str) -> str:
+    """Return a number in its shortest form, 0.5 for .50, and other values unchanged."""
     return show(float(value)) if _NUMBER.fullmatch(value) else value
 
 
 def _unknown_argument(
     word: str,
     argument: str,
-    short: str,
-    takes: Iterable[str],
+    name: str,
+    known: Iterable[str],
 ) -> ConfigurationError:
+    """Return the error for an argument `name` of a measure that has the `known` arguments."""
     has = f"{word} has the argument {argument!r}"
-    known = " and ".join(f"{name}=..." for name in takes)
-    if known:
-        return _refused(f"{has}, but it takes {known}")
-    option, value = _OPTIONS.get(short, ("gain", "exp2"))
+    takes = " and ".join(f"{one}=..." for one in known)
+    if takes:
+        return _refused(f"{has}, but it takes {takes}")
+    option, value = _OPTIONS.get(name, ("gain", "exp2"))
     instead = SetOption(option, value, words="set an option, such as")
     return _refused(f"{has}, but it takes no arguments", instead)
 
 
 def _options(words: Sequence[_Word], preset: str) -> dict[str, str]:
-    """The options that the measures set. Measures that share an option must set the same value."""
-    options: dict[str, tuple[str, str]] = {}
+    """Return the options that the measures set, and the defaults of the `preset`.
+
+    Raise ConfigurationError if two measures that share an option set different values.
+    """
+    # The value of each option ("" if it is not set), and the measure that sets it first.
+    values: dict[str, str] = {}
+    first_words: dict[str, str] = {}
     for word in words:
-        for short, option in MEASURES[word.name].arguments.items():
+        for argument, option in MEASURES[word.name].arguments.items():
             value = word.options.get(option, "")
-            first, earlier = options.setdefault(option, (word.text, value))
-            if earlier != value:
-                what = f"{first} and {word.text} set different values of {option}"
-                to_do = f"write {short}=... in both, or evaluate twice"
+            first_words.setdefault(option, word.text)
+            if values.setdefault(option, value) != value:
+                what = f"{first_words[option]} and {word.text} set different values of {option}"
+                to_do = f"write {argument}=... in both, or evaluate twice"
                 raise _refused(f"{what}, but an evaluation has only one value; {to_do}")
-    given = {option: value for option, (_, value) in options.items() if value}
-    of_convention = {name: given[name] for name in given if not is_catalog_option(name)}
-    of_catalog = {name: given[name] for name in given if is_catalog_option(name)}
+    of_convention = {}
+    of_catalog = {}
+    for option, value in values.items():
+        if value and is_catalog_option(option):
+            of_catalog[option] = value
+        elif value:
+            of_convention[option] = value
     defaults = default_options(preset, [word.name for word in words])
     return of_convention | resolved_options(of_catalog, defaults)

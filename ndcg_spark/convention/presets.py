@@ -1,6 +1,4 @@
-"""Presets: the tools whose NDCG has a name here, as the options that reproduce each tool (see
-tests/parity).
-"""
+"""Presets: the options that reproduce the NDCG of each tool (see tests/parity)."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -8,14 +6,16 @@ from typing import NamedTuple
 
 
 class Grades(NamedTuple):
-    """The grades that a tool does not accept as they are; we accept all of them."""
+    """The grades that a tool refuses or changes, while this package accepts all grades."""
 
-    #: What it does with grades that are not whole numbers; empty if it accepts them.
+    #: What the tool does with grades that are not whole numbers: refuses or truncates; empty if it
+    #: accepts them.
     fractional: str = ""
-    #: It refuses grades above this one.
+    #: The tool refuses grades above this one.
     highest: float = math.inf
 
     def in_words(self) -> Iterator[str]:
+        """Yield a sentence about each kind of these grades."""
         if self.fractional:
             yield f"it {self.fractional} grades that are not whole numbers"
         if self.highest < math.inf:
@@ -23,12 +23,14 @@ class Grades(NamedTuple):
 
 
 class Preset(NamedTuple):
+    """The options that reproduce a tool."""
+
     options: Mapping[str, str]
-    #: The call of the tool that gives the same numbers, and the version of the tool used to verify
-    #: them.
+    #: The call of the tool that gives the same numbers.
     tool: str
+    #: The version of the tool that was used to verify them.
     verified: str
-    #: Other behaviour of the tool, which no option reproduces.
+    #: The behaviour of the tool that no option reproduces.
     not_reproduced: tuple[str, ...] = ()
     grades: Grades = Grades()
 
@@ -112,7 +114,7 @@ PRESETS: Mapping[str, Preset] = {
         _SKLEARN,
         "sklearn.metrics.ndcg_score(y_true, y_score, k=k)",
         "scikit-learn 1.9.1",
-        ("ignore_ties=True, " + _RANDOM_TIES, "its refusal of a list of one document"),
+        ("ignore_ties=True, " + _RANDOM_TIES, "lists of one document, which it refuses"),
     ),
     "torchmetrics": Preset(
         {**_SKLEARN, "score_precision": "float32", "negative": "keep"},
@@ -136,7 +138,7 @@ PRESETS: Mapping[str, Preset] = {
         "LightGBM 4.7.0",
         (
             "label gains that stay set for the whole process",
-            "its cut of discounts beyond rank 10,000",
+            "its limit of 10,000 ranks for discounts",
         ),
         Grades("refuses", 30),
     ),
@@ -151,7 +153,7 @@ PRESETS: Mapping[str, Preset] = {
         "Scala RankingMetrics.ndcgAt(k) with relevances, labels sorted by relevance",
         "Spark 4.2.1",
         (
-            "an ideal in the order of the labels given, by which NDCG reaches 1.58",
+            "an ideal in the order of the given labels, with which NDCG can reach 1.58",
             "graded labels from Python, which never reach the JVM",
             _COUNTED_TWICE,
         ),
@@ -173,10 +175,10 @@ PRESETS: Mapping[str, Preset] = {
         ),
         "recommenders 1.2.1",
         (
-            "ties in the order of the predictions given, if that is not the order of the item ids: "
-            "with a rank column that numbers that order, ties=rank",
+            "ties in the order of the given predictions, if that is not the order of the item ids: "
+            "give a rank column with that order, and set ties=rank",
             "precision_at_k, recall_at_k and map leave out users without predictions, "
-            "whom ndcg_at_k scores 0: missing_query=skip",
+            "whom ndcg_at_k scores 0: set missing_query=skip",
             "map_at_k, which divides by k when more than k documents are relevant",
         ),
     ),
@@ -186,11 +188,11 @@ PRESETS: Mapping[str, Preset] = {
         "replay-rec 0.22.0",
         (
             (
-                "ids of digits that are stored as text or mixed with other ids, "
-                "because it sorts these as text: ties=doc_id_desc"
+                "ids that are numbers but stored as text or mixed with other ids, "
+                "because it sorts them as text: set ties=doc_id_desc"
             ),
-            "ties in a dictionary of lists, which keep their order: with a rank column, ties=rank",
-            "MAP, which divides by k where more documents are relevant",
+            "ties in a dictionary of lists, which keep their order: give ranks, and set ties=rank",
+            "MAP, which divides by k if more than k documents are relevant",
         ),
     ),
     "rectools": Preset(
@@ -235,13 +237,13 @@ PRESETS: Mapping[str, Preset] = {
         (
             _RANDOM_TIES,
             "weights of examples",
-            "negative gains, which it takes unless no gain of a list is positive",
+            "negative gains, which it accepts if any gain in the list is positive",
         ),
     ),
     "retrieved_list": Preset(
         {"ideal": "retrieved", "order": "rank"},
         (
-            "a graded list that is the whole truth, ideal of the list itself; "
+            "graded lists that are the complete ground truth, each with its own ideal; "
             "lists without gain are skipped"
         ),
         "the worked examples of the literature",
@@ -250,9 +252,9 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def about_grades(name: str, fractional: float | None, highest: float | None) -> Iterator[str]:
-    """Warnings that the tool of a preset would not give our scores, because of the grades.
+    """Yield warnings that the tool of a preset would not give our scores, because of the grades.
 
-    `fractional` is a grade that is not a whole number, or None; `highest` is the highest grade.
+    `fractional` is a grade that is not a whole number, or None. `highest` is the highest grade.
     """
     grades = PRESETS[name].grades
     end = "and would not give these scores"

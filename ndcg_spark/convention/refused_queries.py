@@ -1,14 +1,14 @@
-"""The reasons why a query can be refused, by code: what is wrong, and what to do.
+"""The reasons for which a query is refused: what is wrong, and what to do.
 
-The steps on an engine and `reference` decide separately which queries are refused, so that each
-checks the other. Both use this wording.
+The engine and `reference` decide separately which queries are refused, so that each checks the
+other. Both use these words.
 """
 
 from typing import NamedTuple
 
 
 class QueryRefusal(NamedTuple):
-    """A rule of the convention for a query, in words."""
+    """A reason for which a query is refused, in words."""
 
     code: str
     #: The table that the rule is about, or `convention`.
@@ -18,23 +18,25 @@ class QueryRefusal(NamedTuple):
 
     @property
     def before_example(self) -> str:
+        """The part of the sentence before the example."""
         return f"{self.table}: {self.what}, e.g. "
 
     @property
     def after_example(self) -> str:
+        """The part of the sentence after the example."""
         return f"; {self.to_do}"
 
     def sentence(self, example: str, count: int | None = None) -> str:
-        """The refusal with an example and, if known, the number of refused queries."""
+        """Return the refusal with an example and, if known, the number of refused queries."""
         what = self.what if count is None else f"{self.what}, {count} of them"
         return self._replace(what=what).before_example + example + self.after_example
 
     def example_in(self, sentence: str) -> str:
-        """The example in a sentence without a count."""
+        """Return the example in a sentence without a number of queries."""
         return sentence.removeprefix(self.before_example).removesuffix(self.after_example)
 
 
-#: What the lists of two runs look like if they were merged into one.
+#: What two lists look like after they were merged into one.
 TWO_FIRSTS = "two results of rank 1 and different scores"
 
 JUDGED_TWICE = QueryRefusal(

@@ -95,26 +95,28 @@ def _filter_accept() -> int:
     if platform.machine() not in _CALLS:
         raise OSError(f"unknown machine {platform.machine()}")
     seccomp, accept = _CALLS[platform.machine()]
+    # An accept call waits for the guard; every other call is allowed. Each instruction is a code,
+    # how many instructions to skip if it is true and if it is false, and an operand.
     instructions = [
-        (_LOAD, 0, 0, 0),
-        (_IS_EQUAL, 0, 1, accept),
-        (_RETURN, 0, 0, _NOTIFY),
-        (_RETURN, 0, 0, _ALLOW),
+        struct.pack("HBBI", _LOAD, 0, 0, 0),
+        struct.pack("HBBI", _IS_EQUAL, 0, 1, accept),
+        struct.pack("HBBI", _RETURN, 0, 0, _NOTIFY),
+        struct.pack("HBBI", _RETURN, 0, 0, _ALLOW),
     ]
-    code = ctypes.create_string_buffer(
-        b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
-    )
+    code = ctypes.create_string_buffer(b"".join(instructions))
+    # A program is the number of its instructions and their address.
     program = ctypes.create_string_buffer(
         struct.pack("HP", len(instructions), ctypes.addressof(code))
     )
     # An unprivileged thread may set a filter if it can never gain privileges.
-    _checked(_libc.prctl(_NO_NEW_PRIVILEGES, *(ctypes.c_ulong(value) for value in (1, 0, 0, 0))))
-    return _checked(
-        _libc.syscall(ctypes.c_long(seccomp), _SET_FILTER, _NO_MITIGATION | _USER_DECIDES, program)
-    )
+    yes, unused = ctypes.c_ulong(1), ctypes.c_ulong(0)
+    _checked(_libc.prctl(_NO_NEW_PRIVILEGES, yes, unused, unused, unused))
+    flags = _NO_MITIGATION | _USER_DECIDES
+    return _checked(_libc.syscall(ctypes.c_long(seccomp), _SET_FILTER, flags, program))
 
 
 def _checked(value: int) -> int:
+    """The value that a call returned; OSError if it reports an error."""
     if value < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return value
@@ -179,10 +181,14 @@ def _accept(listening: int, address: int, length: int, flags: int) -> int:
 
 
 def _is_ours(connection: int) -> bool:
+    """Whether the other end of a connection is an open socket of this process."""
     ends = _ends(connection)
-    if ends is None or not any(
-        _ends(int(entry.name)) == ends[::-1] for entry in Path("/proc/self/fd").iterdir()
-    ):
+    if ends is None:
+        return False
+    near, far = ends
+    own = [_ends(int(entry.name)) for entry in Path("/proc/self/fd").iterdir()]
+    # The socket at the other end has the same two addresses, in the opposite order.
+    if (far, near) not in own:
         return False
     # Ends are unique only among established connections: a closed one may have had the same ends.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, fileno=os.dup(connection)) as accepted:

@@ -253,9 +253,9 @@ def require_server(url: str) -> None:
         # server.
         request = proto.ReleaseSessionRequest(session_id=str(uuid.uuid4()))
         request.user_context.user_id = address.userId or ""
-        proto.SparkConnectServiceStub(_CHANNELS[-1]).ReleaseSession(  # type: ignore[no-untyped-call]  # generated
-            request, timeout=ANSWER_SECONDS, metadata=address.metadata()
-        )
+        # The generated class has no types.
+        stub = proto.SparkConnectServiceStub(_CHANNELS[-1])  # type: ignore[no-untyped-call]
+        stub.ReleaseSession(request, timeout=ANSWER_SECONDS, metadata=address.metadata())
     except (PySparkException, ValueError, grpc.RpcError) as error:
         # Any other code comes from a Spark Connect server; opening the session will show what is
         # wrong.
@@ -295,11 +295,14 @@ def _server_version(address: Any) -> str:
 def limit_retries(session: Any, retries: int, longest_pause: int) -> None:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    class Policy(DefaultPolicy):  # type: ignore[misc,unused-ignore]  # Any, where pyspark has no types
+    # The class is Any in versions of pyspark without types.
+    class Policy(DefaultPolicy):  # type: ignore[misc,unused-ignore]
         def can_retry(self, e: BaseException) -> bool:
             # Very rarely, an answer from Sail cannot be decoded, but the next answer to the same
             # request can.
-            is_unreadable = _status(e) == "INTERNAL" and e.details() == _UNREADABLE  # type: ignore[attr-defined]
+            has_status = _status(e) == "INTERNAL"
+            # Only an error of gRPC has a status, and it has details.
+            is_unreadable = has_status and e.details() == _UNREADABLE  # type: ignore[attr-defined]
             return bool(super().can_retry(e) or is_unreadable)
 
     # The session is Any: before Spark 4.2, the type of its `client` is wrong.
@@ -363,7 +366,8 @@ def _default_storage() -> str:
     site = Path(os.environ.get("HADOOP_CONF_DIR", "/nowhere"), "core-site.xml")
     if not site.is_file():
         return "file:///"
-    properties = ElementTree.parse(site).iter("property")  # noqa: S314  # the administrator's own file
+    # The file is the administrator's own.
+    properties = ElementTree.parse(site).iter("property")  # noqa: S314
     values = {
         entry.findtext("name", "").strip(): entry.findtext("value", "").strip()
         for entry in properties
@@ -464,9 +468,14 @@ def lost(error: BaseException) -> bool:
 def failure_reason(error: BaseException) -> str:
     # A failed gRPC call prints many lines, which pyspark wraps; only `details` is the server's
     # message.
-    details = [failure.details() for failure in _chain(error) if _status(failure)]  # type: ignore[attr-defined]
-    text = next((text for text in details if text and text.strip()), None)
-    return first_line(Exception(text) if text else error).rstrip(".")
+    reason = first_line(error)
+    for failure in _chain(error):
+        # Only an error of gRPC has a status, and it has details.
+        details = failure.details() if _status(failure) else None  # type: ignore[attr-defined]
+        if details and details.strip():
+            reason = first_line(Exception(details))
+            break
+    return reason.rstrip(".")
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -481,4 +490,7 @@ def _kinds(error: BaseException) -> set[str]:
 
 
 def _status(error: BaseException) -> str:
-    return error.code().name if {"RpcError", "Call"} <= _kinds(error) else ""  # type: ignore[attr-defined]
+    """The name of the status of an answer of gRPC, such as UNAVAILABLE; empty for other errors."""
+    if not {"RpcError", "Call"} <= _kinds(error):
+        return ""
+    return str(error.code().name)  # type: ignore[attr-defined]  # an RpcError that is a Call

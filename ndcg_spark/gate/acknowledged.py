@@ -1,37 +1,40 @@
 """Known losses: a night that fails, but is not worse than on the date of its acknowledgement."""
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ndcg_spark.comparison.baselines import is_accepted_for
+from ndcg_spark.comparison.known_losses import Acknowledgement, acknowledgements, subject_of
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate.settings import checked_mean
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
-from ndcg_spark.text import day
+from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 from ndcg_spark.tolerance import ROUNDING
 
-#: The fields that identify the same result in two nights.
-_SUBJECT = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
 #: The number of days that a loss is acknowledged for, if no date is given.
 DAYS = 14
 
 
-class Acknowledgement(NamedTuple):
-    """What somebody acknowledged on a night, and the last date on which it is in force."""
+class NotCovered(NamedTuple):
+    """Why an acknowledgement does not cover a failed night: a code, and a clause."""
 
-    night: Night
-    reason: str
-    until: str
-
-    def as_json(self) -> dict[str, str]:
-        return {"on": self.night.evaluated_on, "reason": self.reason, "until": self.until}
+    code: str
+    sentence: str
 
 
 def acknowledged_in_words(known: Mapping[str, str]) -> str:
     """The sentence for a night with a known loss; `known` is the acknowledgement in its verdict."""
     until = day(known["until"])
     return f"still failing, acknowledged until {until}: {known['reason']}; not worse since"
+
+
+def uncovered_in_words(known: Acknowledgement, uncovered: NotCovered) -> str:
+    """The warning on a failed night that an acknowledgement in force does not cover."""
+    date = day(known.night.evaluated_on)
+    return f"not covered by the acknowledgement of {date}: {uncovered.sentence}"
 
 
 def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
@@ -60,48 +63,101 @@ def until_date(evaluated_on: str, until: str | None) -> str:
     return until
 
 
-def in_force(tonight: Night, nights: Iterable[Night]) -> Acknowledgement | None:
-    """The newest acknowledgement that may cover a night: its own, or an earlier one."""
-    candidates = earlier(nights, tonight.dataset, tonight.evaluated_on)
-    candidates.append(tonight)
-    for night in reversed(candidates):
-        acknowledged = night.record["acknowledged"]
-        if acknowledged and acknowledged["until"] >= tonight.evaluated_on:
-            return Acknowledgement(night, acknowledged["reason"], acknowledged["until"])
+def known_before(tonight: Night, nights: Iterable[Night]) -> list[Acknowledgement]:
+    """The acknowledgements that may be about a night, the newest first.
+
+    They include those whose losses have been repaired. Its own comes first.
+    """
+    before = earlier(nights, tonight.dataset, tonight.evaluated_on)
+    # The night itself does not show that an earlier loss was repaired: it is being judged.
+    own = acknowledgements([tonight], tonight.evaluated_on)
+    return own + acknowledgements(before, tonight.evaluated_on)
+
+
+def in_force(known: Iterable[Acknowledgement]) -> Acknowledgement | None:
+    """The newest acknowledgement with a loss that has not been repaired."""
+    for one in known:
+        if one.is_in_force:
+            return one
     return None
 
 
-def is_known(verdict: Verdict, acknowledged: Mapping[str, Any]) -> bool:
-    """Whether every result of a night either passed or also failed on the acknowledged night.
+def losses_that_returned(
+    verdict: Verdict, known: Iterable[Acknowledgement], nights: Iterable[Night]
+) -> list[str]:
+    """A sentence for each run that fails again after its acknowledged loss was repaired."""
+    failed = {subject_of(vars(result)) for result in verdict.results if result.result == FAIL}
+    sentences: dict[str, str] = {}
+    for one in known:
+        for run, date in one.repaired.items():
+            of_run = {subject_of(result) for result in one.failed if result["run"] == run}
+            is_back = not failed.isdisjoint(of_run)
+            if is_back and not _was_accepted(one.night, run, date, nights):
+                sentences.setdefault(run, _returned(run, one.night, date))
+    return list(sentences.values())
 
-    Nothing may be missing or undecided. `acknowledged`: the verdict of the acknowledged night.
+
+def _was_accepted(acknowledged: Night, run: str, date: str, nights: Iterable[Night]) -> bool:
+    """Whether a loss was accepted before a date, so that its run passed without a repair."""
+    since = earlier(nights, acknowledged.dataset, date)
+    return any(is_accepted_for(night, run) for night in since if night >= acknowledged)
+
+
+def _returned(run: str, acknowledged: Night, repaired: str) -> str:
+    known = f"the loss of {run} that was acknowledged on {day(acknowledged.evaluated_on)}"
+    return f"{known} was repaired on {day(repaired)} and is back"
+
+
+def why_not_known(verdict: Verdict, known: Acknowledgement) -> NotCovered | None:
+    """The first result of a night that an acknowledgement does not cover; None if there is none.
+
+    It covers what passed, and what also failed on its night. Nothing may be missing or undecided.
     """
-    failed_before = {}
-    for before in acknowledged.get("results", ()):
-        if before["result"] == FAIL:
-            failed_before[_subject(before)] = before
+    before = {subject_of(result): result for result in known.lasting}
     compared = {_mean_of(result) for result in verdict.results if result.baseline is not None}
     for result in verdict.results:
         if result.result == PASS:
             continue
-        before = failed_before.get(_subject(vars(result)))
-        if result.result != FAIL or before is None:
-            return False
-        # `has_fallen` looks at the means that are compared with a baseline.
-        has_baseline = _mean_of(result) in compared
-        if not has_baseline and _is_lower(result.mean, before["mean"]):
-            return False
-    return True
+        if result.result != FAIL:
+            return NotCovered("not_a_failure", result.sentence)
+        own = before.get(subject_of(vars(result)))
+        if own is None:
+            return NotCovered("other_failure", _other_failure(result, known))
+        # If no baseline shows that the mean falls further, it must not be lower than it was.
+        if _mean_of(result) not in compared and _is_lower(result.mean, own["mean"]):
+            return NotCovered("lower", f"{_in_words(result)} is lower than on that night")
+    return None
 
 
-def _subject(result: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What a result is about, including its baseline."""
-    return tuple(map(result.get, _SUBJECT))
+def _other_failure(result: Result, known: Acknowledgement) -> str:
+    """A failure that was not acknowledged: of another mean, or against another baseline."""
+    also = f"{_in_words(result)} also fails"
+    means = {_mean_in_log(before) for before in known.failed}
+    if _mean_of(result) not in means:
+        return also
+    return f"{also} {_against(result.baseline)}"
+
+
+def _in_words(result: Result) -> str:
+    measure = f"{result.measure}@{result.cutoff}"
+    return checked_mean(measure, result.weighted, result.slice, result.run)
+
+
+def _against(baseline: str | None) -> str:
+    """A baseline in words, after a failure."""
+    if baseline is None:
+        return "its minimum"
+    named = {GOOD: "the good nights", ACCEPTED: "the accepted night"}
+    return f"against {named.get(baseline) or baseline_run(baseline) or baseline}"
 
 
 def _mean_of(result: Result) -> tuple[Any, ...]:
     """The mean that a result is about, whatever it is compared with."""
-    return result.run, result.measure, result.cutoff, result.slice, result.weighted
+    return _mean_in_log(vars(result))
+
+
+def _mean_in_log(result: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(map(result.get, ("run", "measure", "cutoff", "slice", "weighted")))
 
 
 def _is_lower(mean: float | None, before: float | None) -> bool:
@@ -111,13 +167,18 @@ def _is_lower(mean: float | None, before: float | None) -> bool:
     return mean < before - ROUNDING * max(1.0, abs(before))
 
 
-def has_fallen(results: Iterable[Result], lost_slices: Sequence[str]) -> bool:
-    """Whether a night is worse than the acknowledged one, by a verdict against only that night.
+def why_fallen(since_then: Verdict) -> NotCovered | None:
+    """Why a night is worse than the acknowledged one, by a verdict against only that night.
 
-    It ignores checks against a minimum, which are not compared with a night; `is_known` looks at
-    these.
+    None if it is not worse. Checks against a minimum are not compared with a night, so
+    `why_not_known` looks at them.
     """
-    compared = [result for result in results if result.baseline is not None]
-    if not compared or lost_slices:
-        return True
-    return any(result.result != PASS for result in compared)
+    compared = [result for result in since_then.results if result.baseline is not None]
+    for result in compared:
+        if result.result != PASS:
+            return NotCovered("fallen", result.sentence)
+    if since_then.lost_slices:
+        return NotCovered("lost_slice", since_then.lost_slices[0])
+    if not compared:
+        return NotCovered("not_compared", "nothing can be compared with that night")
+    return None

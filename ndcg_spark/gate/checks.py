@@ -141,7 +141,7 @@ def cases_of(
     """Every check for every run of the night and every baseline, without missing runs."""
     gate = inputs.gate
     cases = []
-    unknown_ids = unknown_ids_of(inputs.tonight)
+    unknown_ids = inputs.tonight.unmeasured
     for name, check in inputs.checks:
         least = gate.min_queries_of(check)
         for run in filter(check.is_for, inputs.runs):
@@ -281,12 +281,6 @@ def _refusal(evidence: _Evidence) -> NotComparable | None:
         if refusal:
             return refusal
     return None
-
-
-def unknown_ids_of(night: Night) -> dict[str, str]:
-    """A sentence for each run whose document ids are not in any judgment."""
-    results = night.record["inputs"].get("results", {})
-    return dict(results.get("unknown_ids", {}).get(night.dataset, {}))
 
 
 def _unknown_ids(evidence: _Evidence) -> NotComparable | None:

@@ -7,14 +7,23 @@ from typing import Any, NamedTuple
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
 from ndcg_spark.comparison.differences import causes as causes_of_change
+from ndcg_spark.comparison.known_losses import Acknowledgement
 from ndcg_spark.comparison.matrix import Metric, read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.comparison.trend import falls_of_night
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE, InputError, StorageError
-from ndcg_spark.gate.acknowledged import Acknowledgement, has_fallen, in_force, is_known
+from ndcg_spark.gate.acknowledged import (
+    NotCovered,
+    in_force,
+    known_before,
+    losses_that_returned,
+    uncovered_in_words,
+    why_fallen,
+    why_not_known,
+)
 from ndcg_spark.gate.against_reference import ReferenceScores
-from ndcg_spark.gate.checks import Case, cases_of, unknown_ids_of
+from ndcg_spark.gate.checks import Case, cases_of
 from ndcg_spark.gate.compared_night import (
     ComparedNight,
     Comparisons,
@@ -125,26 +134,41 @@ class Judged(NamedTuple):
 
 
 def judge(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
-    """The verdict on a night; the exit code of a failure is 0 if it is a known loss."""
+    """The verdict on a night; the exit code of a failure is 0 if it is a known loss.
+
+    If an acknowledgement does not cover a failure, a warning says why.
+    """
     judged = _judge(inputs, accepted)
     if judged.verdict.verdict != FAIL:
         return judged
-    known = in_force(inputs.tonight, inputs.nights)
-    if known is None or not _is_known_loss(inputs, judged.verdict, known):
-        return judged
-    verdict = dataclasses.replace(judged.verdict, acknowledged=known.as_json(), exit_code=DONE)
-    return judged._replace(verdict=verdict)
+    known = known_before(inputs.tonight, inputs.nights)
+    newest = in_force(known)
+    uncovered = None if newest is None else _why_not_covered(inputs, judged.verdict, newest)
+    if newest is not None and uncovered is None:
+        acknowledged = newest.as_json()
+        verdict = dataclasses.replace(judged.verdict, acknowledged=acknowledged, exit_code=DONE)
+        return judged._replace(verdict=verdict)
+    reasons = losses_that_returned(judged.verdict, known, inputs.nights)
+    if newest is not None and uncovered is not None and not reasons:
+        reasons.append(uncovered_in_words(newest, uncovered))
+    warnings = (*reasons, *judged.verdict.warnings)
+    return judged._replace(verdict=dataclasses.replace(judged.verdict, warnings=warnings))
 
 
-def _is_known_loss(inputs: GateInputs, verdict: Verdict, known: Acknowledgement) -> bool:
-    """Whether a failed night fails only in acknowledged losses, and nothing has fallen since."""
+def _why_not_covered(
+    inputs: GateInputs, verdict: Verdict, known: Acknowledgement
+) -> NotCovered | None:
+    """Why an acknowledgement does not cover a failed night; None if it does.
+
+    It covers a night that fails only in acknowledged losses, if nothing has fallen since.
+    """
     if known.night == inputs.tonight:
-        return True
-    if not is_known(verdict, known.night.record["verdict"] or {}):
-        return False
+        return None
+    uncovered = why_not_known(verdict, known)
+    if uncovered is not None:
+        return uncovered
     gate = with_only_baseline(inputs.gate, known.night)
-    since_then = _judge(dataclasses.replace(inputs, gate=gate)).verdict
-    return not has_fallen(since_then.results, since_then.lost_slices)
+    return why_fallen(_judge(dataclasses.replace(inputs, gate=gate)).verdict)
 
 
 def with_only_baseline(gate: GateConfig, night: Night) -> GateConfig:
@@ -203,7 +227,7 @@ def _losses_of_slices(
         return []
     values = values_of(inputs.options.attributes, inputs.tonight.dataset)
     # If no judgment has the document ids of a run, its scores say nothing about its slices.
-    unknown_ids = unknown_ids_of(inputs.tonight)
+    unknown_ids = inputs.tonight.unmeasured
     runs = [run for run in inputs.runs if run not in unknown_ids]
     return slice_losses(inputs, runs, baselines, compared, references, values)
 

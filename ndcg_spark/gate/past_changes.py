@@ -2,12 +2,15 @@
 a night.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_spark.comparison.baselines import is_accepted_for
+from ndcg_spark.gate.settings import checked_mean
 from ndcg_spark.gate.verdict import side_changes
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
+from ndcg_spark.tables.format import count
 from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.text import day
 
@@ -16,25 +19,49 @@ SIDES_DISAGREE = "sides_disagree"
 
 
 def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
-    """A sentence for each change whose sides disagreed, if no night was accepted since then."""
+    """A sentence for each change of a run whose sides disagreed, until a later night is accepted
+    for the run.
+    """
     unknown: dict[tuple[str, str], str] = {}
+    accepted: list[Night] = []
     for night in reversed(earlier(nights, tonight.dataset, tonight.evaluated_on)):
         if night.row["accepted"]:
-            break
-        verdict = night.record["verdict"] or {}
-        for result in verdict.get("results", ()):
-            if result["reason"] == SIDES_DISAGREE:
-                # Later nights with the same judgments are compared across the same change.
-                change = str(result["run"]), str(night.row["judgments_fingerprint"])
-                unknown[change] = _sentence(night, result)
+            accepted.append(night)
+        for run, results in _disagreeing(night).items():
+            if any(is_accepted_for(other, run) for other in accepted):
+                continue
+            # Later nights with the same judgments are compared across the same change.
+            change = run, str(night.row["judgments_fingerprint"])
+            unknown[change] = _sentence(night, results)
     return list(unknown.values())
 
 
-def _sentence(night: Night, result: Mapping[str, Any]) -> str:
-    """The sentence for a result whose sides disagree."""
-    changes = side_changes(result.get("sides", ())).values()
+def _disagreeing(night: Night) -> dict[str, list[Mapping[str, Any]]]:
+    """The results of a night whose sides disagree, by run."""
+    by_run: dict[str, list[Mapping[str, Any]]] = {}
+    verdict = night.record["verdict"] or {}
+    for result in verdict.get("results", ()):
+        if result["reason"] == SIDES_DISAGREE:
+            by_run.setdefault(str(result["run"]), []).append(result)
+    return by_run
+
+
+def _sentence(night: Night, results: Sequence[Mapping[str, Any]]) -> str:
+    """The sentence for the results of a run whose sides disagree; it names the first."""
+    # A result of all queries says more than one of a slice.
+    first = min(results, key=lambda result: result["slice"] is not None)
+    changes = side_changes(first.get("sides", ())).values()
     ends = ""
     if changes:
         ends = f" ({signed(min(changes))} to {signed(max(changes))})"
-    change = f"what happened to {result['run']} at the change of {day(night.evaluated_on)}"
-    return f"{change} is not known{ends}; look at it, or accept a night"
+    subjects = dict.fromkeys(map(_subject, results))
+    more = len(subjects) - 1
+    others = f" and {count(more, 'more check')}" if more else ""
+    change = f"what happened to {_subject(first)}{others} at the change of"
+    return f"{change} {day(night.evaluated_on)} is not known{ends}; look at it, or accept a night"
+
+
+def _subject(result: Mapping[str, Any]) -> str:
+    """What a check looked at: `ndcg@10 of ltr for device=tablet`."""
+    measure = f"{result['measure']}@{result['cutoff']}"
+    return checked_mean(measure, result["weighted"], result["slice"], result["run"])

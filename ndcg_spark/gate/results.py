@@ -35,6 +35,10 @@ Numbers = Mapping[str, Any]
 _NUMBERS = ("mean", "baseline_mean", "difference", "interval_low", "interval_high", "queries")
 
 
+#: What a side of a change of judgments says, as a verb.
+_ANSWERS = {FAIL: "fails", PASS: "passes", UNDECIDED: "may be chance"}
+
+
 class Outcome(NamedTuple):
     """The outcome of a comparison: a word, a code and a sentence."""
 
@@ -300,7 +304,19 @@ def _outcome_of_sides(
         return Outcome(PASS, None, sentence)
     if words == {UNDECIDED}:
         return Outcome(UNDECIDED, "may_be_chance", f"{sentence}; may be chance")
-    return Outcome(UNDECIDED, "sides_disagree", f"{sentence}; what changed is not known")
+    disagreement = _disagreement(case, sides, outcomes)
+    return Outcome(UNDECIDED, "sides_disagree", f"{sentence}; {disagreement}")
+
+
+def _disagreement(case: Case, sides: Sequence[Part], outcomes: Sequence[Outcome]) -> str:
+    """That the sides disagree, with what each says: `(-0.0137 fails, -0.0084 passes)`."""
+    answers = []
+    for side, outcome in zip(sides, outcomes, strict=True):
+        size = signed(_numbers(case, side)["difference"])
+        answers.append(f"{size} {_ANSWERS[outcome.word]}")
+    changes = "change" if case.reference is None else "changes"
+    disagree = f"the two sides of the {changes} of judgments disagree ({', '.join(answers)})"
+    return f"{disagree}, so it is not known what happened"
 
 
 def _outcome_beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:

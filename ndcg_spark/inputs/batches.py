@@ -1,4 +1,4 @@
-"""The runs that files name, and the batches of runs that are checked and scored together.
+"""Finds the runs that files name, and divides runs into batches that are scored together.
 
 A batch has about 50 million results. Each run is counted and scored independently of the others.
 """
@@ -7,8 +7,9 @@ import dataclasses
 import re
 import urllib.parse
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -53,6 +54,7 @@ class Batch:
     end: str | None = None
 
     def has(self, run: str) -> bool:
+        """Whether a run belongs to this batch."""
         return self.first <= run and (self.end is None or run < self.end)
 
     def select(self, table: DataFrame) -> DataFrame:
@@ -62,19 +64,31 @@ class Batch:
         """
         run = F.col("run")
         if self.end is not None:
-            table = table.where(run < self.end if self.first else (run < self.end) | run.isNull())
-        return table.where(run >= self.first) if self.first else table
+            is_wanted = run < self.end
+            if not self.first:
+                is_wanted |= run.isNull()
+            table = table.where(is_wanted)
+        if self.first:
+            table = table.where(run >= self.first)
+        return table
 
 
 WHOLE = (Batch(),)
 
 
-def with_runs(
-    files: list[File], shape: Shape, config: ResultsConfig
-) -> tuple[list[File], list[str], Runs]:
-    """Return the files, notes on how runs are named, and the runs that files or folders name.
+class NamedRuns(NamedTuple):
+    """The files of a table, and the runs that files or folders name."""
 
-    If files name the runs, each file has the name of its run.
+    files: list[File]
+    #: How runs are named, if files name them.
+    notes: Sequence[str]
+    runs: Runs
+
+
+def name_runs(files: list[File], shape: Shape, config: ResultsConfig) -> NamedRuns:
+    """Return the runs that files or folders name, and the files.
+
+    If files name the runs, the partition of each file has the name of its run.
     """
     column = shape.columns.get("run", "run")
     dataset = shape.columns.get("dataset", "dataset")
@@ -87,38 +101,55 @@ def with_runs(
         names = list(dict.fromkeys(runs_of_files))
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         notes = [f"runs are named after their files: {names[0]}{more}"]
-    runs = Counter[tuple[str | None, str]]()
+    bytes_of_runs = Counter[tuple[str | None, str]]()
     for file in files:
         folders = dict(file.partition)
-        if name := folders.get(column):
-            runs[folders.get(dataset), name] += file.size
-    return files, notes, runs
+        run = folders.get(column)
+        if run:
+            bytes_of_runs[folders.get(dataset), run] += file.size
+    return NamedRuns(files, notes, bytes_of_runs)
 
 
 def named_by_file(files: list[File], column: str) -> list[File]:
     """Return the files, each in a partition `column`=NAME that is named after the file.
 
-    A part file is named after its folder.
+    A part file is named after its folder. Raise InputError if two files or folders give the same
+    name.
     """
     named = []
-    units: dict[str, str] = {}
+    path_by_run: dict[str, str] = {}
     for file in files:
-        unit = PurePosixPath(file.path)
-        if _PART.match(unit.name) and unit.parent.name:
-            unit = unit.parent
-            while "=" in unit.name and not unit.name.startswith("run="):
-                unit = unit.parent
-        # Drop .gz and the extension of the format.
-        base = PurePosixPath(unit.name.removeprefix("table:").removesuffix(".gz"))
-        name = base.stem if base.suffix.lower() in _SUFFIXES else base.name
-        if unit.name.startswith("run="):
-            name = urllib.parse.unquote(unit.name.removeprefix("run="))
-        if units.setdefault(name, str(unit)) != str(unit):
-            what = f"two files name the run {name}, {units[name]} and {unit}"
+        path = _path_of_run(file)
+        run = _run_of_path(path)
+        known = path_by_run.setdefault(run, str(path))
+        if known != str(path):
+            what = f"two files name the run {run}, {known} and {path}"
             raise InputError(f"{what}; rename one of them, or put each in a folder run=NAME")
         others = tuple(pair for pair in file.partition if pair[0] != column)
-        named.append(dataclasses.replace(file, partition=(*others, (column, name))))
+        named.append(dataclasses.replace(file, partition=(*others, (column, run))))
     return named
+
+
+def _path_of_run(file: File) -> PurePosixPath:
+    """Return the path that names the run of a file: the file, or the folder of a part file.
+
+    It is /runs/bm25 for /runs/bm25/dataset=web/part-0.parquet.
+    """
+    path = PurePosixPath(file.path)
+    if not _PART.match(path.name) or not path.parent.name:
+        return path
+    folder = path.parent
+    while "=" in folder.name and not folder.name.startswith("run="):
+        folder = folder.parent
+    return folder
+
+
+def _run_of_path(path: PurePosixPath) -> str:
+    """Return the name of a run: bm25 for bm25.run.gz, and for a folder run=bm25."""
+    if path.name.startswith("run="):
+        return urllib.parse.unquote(path.name.removeprefix("run="))
+    base = PurePosixPath(path.name.removeprefix("table:").removesuffix(".gz"))
+    return base.stem if base.suffix.lower() in _SUFFIXES else base.name
 
 
 def files_by_table(files: Iterable[File]) -> list[list[File]]:
@@ -132,15 +163,21 @@ def files_by_table(files: Iterable[File]) -> list[list[File]]:
 
 
 def make_batches(runs: Runs, rows: int) -> tuple[Batch, ...]:
+    """Return batches of about MAX_ROWS rows for runs that together have `rows` rows.
+
+    The rows of a run are estimated from its bytes.
+    """
     sizes = Counter[str]()
     for (_, name), size in runs.items():
         sizes[name] += size
-    whole = max(sizes.total(), 1)
-    before = 0
+    total_bytes = max(sizes.total(), 1)
+    bytes_before = 0
+    # The first run of each batch, by the number of the batch.
     firsts: dict[int, str] = {0: ""}
     for name in sorted(sizes):
-        firsts.setdefault(before * rows // (whole * MAX_ROWS), name)
-        before += sizes[name]
+        batch = bytes_before * rows // (total_bytes * MAX_ROWS)
+        firsts.setdefault(batch, name)
+        bytes_before += sizes[name]
     names = list(firsts.values())
     ends = [*names[1:], None]
     return tuple(map(Batch, names, ends))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ndcg_spark.errors import InputError
 from ndcg_spark.voices import ChooseColumn
 
-#: The aliases of each column, in lower case, with _ for - and blanks. They come from ir_datasets,
+#: The aliases of each column, in lower case, with _ instead of - and blanks, from ir_datasets,
 #: PyTerrier, BEIR, MS MARCO, TREC, MovieLens, RecTools, RePlay, recommenders, RecBole, Surprise,
 #: LensKit, Quepid, OpenSearch, UBI and RAGAS. The names in the second list may mean something else
 #: (the text of a query, scores, positions, categories), so they are used only if a table has no
@@ -46,49 +46,58 @@ _TYPE = re.compile(r":((token|float)(_seq)?|str|string|int|integer|long|double)\
 def resolve_columns(
     mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str]
 ) -> dict[str, str]:
-    """Return what a table that `has` these columns calls each of our columns `names`.
+    """Return the table's name for each of our columns `names`, such as `{"doc_id": "docno"}`.
 
-    A column has its `mapped` name, our own name, or exactly one alias.
+    The table `has` these columns. A column has the name that the user gives in `mapped`, our own
+    name, or an alias. Raise InputError if several columns have aliases of the same name.
     """
-    columns, wanted = [*dict.fromkeys(has)], [*names]
-    plain = {column: plain_name(column) for column in columns}
-    # The names that the user gives may differ in case, like our own names.
-    alike = {plain_name(column): column for column in reversed(columns)}
-    mapped = {
-        name: column if column in plain else alike.get(plain_name(column), column)
-        for name, column in mapped.items()
-    }
-    called = dict(mapped)
-    free = [column for column in columns if column not in mapped.values()]
-    for name in wanted:
-        if name in mapped or name in columns:
-            called.setdefault(name, name)
+    columns = list(dict.fromkeys(has))
+    found = {ours: _in_same_case(theirs, columns) for ours, theirs in mapped.items()}
+    free = [column for column in columns if column not in found.values()]
+    plain_names = set(map(plain_name, columns))
+    for name in names:
+        if name in found:
             continue
+        if name in columns:
+            found[name] = name
+            continue
+        lists = _alias_lists(name)
         # If there are scores, positions are not ranks.
-        beside = {"score"} & {*called} if name == "rank" else set()
-        beside |= _NOT_BESIDE.get(name, set()) & {*plain.values()}
-        lists = _names(name)
-        named = _first_named(free, lists[:1] if beside else lists)
-        if len(named) > 1:
-            what = f"{len(named)} columns may be the {name}, {' and '.join(named)}"
-            raise InputError(what, ChooseColumn(name, named[0]))
-        called.update((name, column) for column in named)
-    return called
+        is_only_position = name == "rank" and "score" in found
+        if is_only_position or not plain_names.isdisjoint(_NOT_BESIDE.get(name, ())):
+            lists = lists[:1]
+        matching = _first_matching(free, lists)
+        if len(matching) > 1:
+            what = f"{len(matching)} columns may be the {name}, {' and '.join(matching)}"
+            raise InputError(what, ChooseColumn(name, matching[0]))
+        if matching:
+            found[name] = matching[0]
+    return found
 
 
-def _names(name: str) -> list[list[str]]:
+def _in_same_case(name: str, columns: Sequence[str]) -> str:
+    """Return the column that a user's name means, which may differ in case, or the name itself."""
+    if name in columns:
+        return name
+    for column in columns:
+        if plain_name(column) == plain_name(name):
+            return column
+    return name
+
+
+def _alias_lists(name: str) -> list[list[str]]:
     """Return the lists of names that our column `name` may have; the first includes our own."""
     lists = [text.split() for text in _ALIASES.get(name, ("",))]
     lists[0].append(name)
     return lists
 
 
-def _first_named(columns: Iterable[str], lists: Iterable[Sequence[str]]) -> list[str]:
-    """Return the columns that the first matching list names."""
+def _first_matching(columns: Iterable[str], lists: Iterable[Sequence[str]]) -> list[str]:
+    """Return the columns whose names are in the first list that contains any of their names."""
     for names in lists:
-        named = [column for column in columns if plain_name(column) in names]
-        if named:
-            return named
+        matching = [column for column in columns if plain_name(column) in names]
+        if matching:
+            return matching
     return []
 
 
@@ -97,21 +106,25 @@ def doubtful_run(columns: Mapping[str, str], mapped: Mapping[str, str]) -> str |
     column = columns.get("run")
     if column is None or "run" in mapped:
         return None
-    _, doubtful = _names("run")
+    _, doubtful = _alias_lists("run")
     return column if plain_name(column) in doubtful else None
 
 
 def is_alias(name: str, column: str) -> bool:
+    """Whether a table's column has our name `name` or one of its aliases."""
+    if column == name:
+        return True
     plain = plain_name(column)
-    return column == name or any(plain in names for names in _names(name))
+    return any(plain in aliases for aliases in _alias_lists(name))
 
 
 def is_second_choice(name: str, column: str) -> bool:
-    """Whether a column has one of the aliases that may mean something else."""
-    return any(plain_name(column) in names for names in _names(name)[1:2])
+    """Whether a table's column has one of the aliases of `name` that may mean something else."""
+    lists = _alias_lists(name)
+    return len(lists) > 1 and plain_name(column) in lists[1]
 
 
 def plain_name(column: str) -> str:
-    """Return the name in the form that the lists of aliases use."""
+    """Return the name in the form that the lists of aliases use: user_id for User-ID:token."""
     lower = column.lower()
     return _TYPE.sub("", re.sub("[- ]", "_", lower))

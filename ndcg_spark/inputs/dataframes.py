@@ -1,4 +1,4 @@
-"""Engine DataFrames of Parquet in place, of copies and of users' tables, with one row per document.
+"""Returns files, copies of files, and users' tables as engine DataFrames, one row per document.
 
 Engines differ in which folders add columns, and in which names they skip or treat as wildcards. So
 files on this machine are read through a temporary folder of links with plain names, in one read for
@@ -57,10 +57,12 @@ from ndcg_spark.voices import Convert
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
-#: In the name of a link's folder, the prefix of a value, and the mark for null.
-_VALUE, _NULL = "v", "n"
+#: In the name of a link's folder, the prefix of a value.
+_VALUE = "v"
+#: In the name of a link's folder, what stands for null.
+_NULL = "n"
 _BLANKS = " \t\r\n\f"
-#: The most bytes of a table, as Arrow, that are sent with a plan.
+#: The largest Arrow table, in bytes, that is sent with a plan.
 _MAX_SENT = 64 << 20
 _IDS = ("dataset", "query_id", "doc_id")
 #: How many characters of a cell are shown.
@@ -78,7 +80,7 @@ def frame(
     """Return a user's table as a DataFrame of the session, with the schema's columns that it has.
 
     `separator` is the name of the separator between the ids of a cell. With `is_ordered`, the order
-    of the rows is the rank. Raise InputError for a Spark DataFrame then, because its rows have no
+    of the rows is the rank, and a Spark DataFrame raises InputError, because its rows have no
     order.
     """
     if is_ordered:
@@ -89,7 +91,7 @@ def frame(
             with within(f"run {run_name(run)!r}"):
                 rows = _frame_of_run(one, schema, session, separator)
             runs.append(rows.withColumn("run", F.lit(run)))
-        return union_all(_with_alike_numbers(runs, schema.names))
+        return union_all(_with_equal_types(runs, schema.names))
     if is_spark(table):
         return _documents_of_frame(table, schema, separator)
     names = schema.names
@@ -101,21 +103,24 @@ def frame(
 def _ordered_frame(
     table: Any, schema: pa.Schema, session: SparkSession, separator: str | None
 ) -> DataFrame:
+    """Return a table as a DataFrame whose ranks are the positions of its rows or ids."""
     if is_spark(table):
         what = "the rows of a Spark DataFrame have no order that could be the rank"
         raise InputError(f"{what}; add a rank column, or pass a pandas DataFrame or a file")
-    read = pa.schema([field for field in schema if field.name not in ("score", "rank")])
-    rows = to_arrow(table, read.names)
-    document = rows["doc_id"].type if "doc_id" in rows.column_names else pa.list_(pa.null())
-    if separator is None and not is_list(document):
+    rows = to_arrow(table, [name for name in schema.names if name not in ("score", "rank")])
+    # A table without a column of documents has lists of structs.
+    has_lists = "doc_id" not in rows.column_names or is_list(rows["doc_id"].type)
+    if separator is None and not has_lists:
         rows = with_places(rows)
     return _documents_of_frame(session.createDataFrame(rows), schema, separator)
 
 
 def _documents_of_frame(rows: DataFrame, schema: pa.Schema, separator: str | None) -> DataFrame:
+    """Return the schema's columns of a user's DataFrame, with one row per document."""
     columns = resolve_columns({}, schema.names, plain_columns(rows))
-    if column := doubtful_run(columns, {}):
-        # Looking at its values would need a job.
+    column = doubtful_run(columns, {})
+    if column is not None:
+        # A job would be needed to look at its values.
         raise InputError(
             f"the column {column} may name the runs, or be a category of documents or "
             "queries; rename it to run, or drop it"
@@ -130,11 +135,13 @@ def _frame_of_run(
 ) -> DataFrame:
     """Return the rows of a named run, with ids as text, and without a column that may name it."""
     doubtful = doubtful_run(resolve_columns({}, ["run"], table.columns), {})
-    table = table if doubtful is None else table.drop(doubtful)
+    if doubtful is not None:
+        table = table.drop(doubtful)
     rows = frame(table, schema, session, separator)
     if "run" in rows.columns:
-        # Counting them would need a job.
+        # A job would be needed to count its runs.
         raise InputError("its table has a run column, which may name several; drop that column")
+    # Types are checked here, because a cast to text would hide a wrong type of an id.
     kinds = dict(rows.dtypes)
     require_types({name: kinds[name] for name in schema.names if name in kinds}, (*_IDS, "run"))
     # Engines treat ids differently if they are numbers in one table and text in another.
@@ -142,38 +149,53 @@ def _frame_of_run(
     return rows.withColumns({name: F.col(name).cast("string") for name in ids})
 
 
-def _with_alike_numbers(tables: Sequence[DataFrame], names: Iterable[str]) -> list[DataFrame]:
-    """Return the tables with the schema's number types where they differ: a union changes some."""
-    kinds = [dict(table.dtypes) for table in tables]
-    found = {name: {known[name] for known in kinds if name in known} for name in names}
-    other = [name for name in found if len(found[name]) > 1]
-    alike = []
-    for table, known in zip(tables, kinds, strict=True):
-        columns = {name: typed(name, known) for name in other if name in known}
-        alike.append(table.withColumns(columns) if columns else table)
-    return alike
+def _with_equal_types(tables: Sequence[DataFrame], names: Iterable[str]) -> list[DataFrame]:
+    """Return the tables with one type for each column, the schema's if their types differ.
+
+    A union of different types would change some numbers.
+    """
+    kinds_of_tables = [dict(table.dtypes) for table in tables]
+    differing = []
+    for name in names:
+        kinds = {kinds[name] for kinds in kinds_of_tables if name in kinds}
+        if len(kinds) > 1:
+            differing.append(name)
+    changed = []
+    for table, kinds_by_name in zip(tables, kinds_of_tables, strict=True):
+        present = [name for name in differing if name in kinds_by_name]
+        columns = {name: typed(name, kinds_by_name) for name in present}
+        changed.append(table.withColumns(columns) if columns else table)
+    return changed
 
 
 def merge_local_partitions(table: DataFrame) -> DataFrame:
-    # The driver holds the rows of a local table, so there are few. One partition needs no shuffle
-    # later. It also keeps Spark's optimizer from copying the rows for every use.
-    return table.coalesce(1) if is_classic(table.sparkSession) and table.isLocal() else table
+    """Return the table with one partition if the driver of classic Spark holds its rows.
+
+    Such a table is small. With one partition, later steps need no shuffle, and Spark's optimizer
+    does not copy the rows for every use.
+    """
+    if is_classic(table.sparkSession) and table.isLocal():
+        return table.coalesce(1)
+    return table
 
 
 def dataframes_in(table: Any) -> list[DataFrame]:
     """Return the Spark DataFrames in a table: the table itself, or those in a dictionary by run."""
-    return [
-        one for one in (table.values() if isinstance(table, Mapping) else [table]) if is_spark(one)
-    ]
+    tables = table.values() if isinstance(table, Mapping) else [table]
+    return [one for one in tables if is_spark(one)]
 
 
 def union_all(tables: Sequence[DataFrame]) -> DataFrame:
-    """Return all rows through a tree of unions: a long chain overflows an engine's stack."""
+    """Return the rows of all tables.
+
+    The unions form a tree, because a long chain of them overflows an engine's stack.
+    """
     while len(tables) > 1:
-        pairs = (tables[at : at + 2] for at in range(0, len(tables), 2))
-        tables = [
-            reduce(partial(DataFrame.unionByName, allowMissingColumns=True), pair) for pair in pairs
-        ]
+        merged = []
+        for at in range(0, len(tables), 2):
+            pair = tables[at : at + 2]
+            merged.append(reduce(partial(DataFrame.unionByName, allowMissingColumns=True), pair))
+        tables = merged
     return tables[0]
 
 
@@ -182,9 +204,9 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
 
     `columns` has the table's name for each of our columns.
     """
-    ours = {*schema.names, *columns.values()}
-    refuse_alike(name for name in table.columns if name.lower() in ours)
-    # A struct or a list of structs is unpacked, whatever its name is: `items`, `label`.
+    wanted = {*schema.names, *columns.values()}
+    refuse_alike(name for name in table.columns if name.lower() in wanted)
+    # A struct or a list of structs is unpacked, even if it has the name of one of our columns.
     kinds = _kinds(table.schema)
     packed = {*kinds} - {*plain_names(kinds)}
     columns = {ours: theirs for ours, theirs in columns.items() if theirs not in packed}
@@ -194,9 +216,11 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
         columns = {ours: theirs for ours, theirs in columns.items() if ours not in objects.paths}
     names = names_in(table.columns, columns, schema)
     names |= {name: name for name in (FAULT, LINE) if name in table.columns}
-    # SQL text would not do, because Spark replaces names such as ${env:HOME} in it.
-    renamed = table.select(*(F.col(quoted(theirs)).alias(ours) for ours, theirs in names.items()))
-    return _exploded(renamed, "rank" in schema.names)
+    renamed = []
+    for ours, theirs in names.items():
+        # SQL text cannot be used, because Spark replaces names such as ${env:HOME} in it.
+        renamed.append(F.col(quoted(theirs)).alias(ours))
+    return _exploded(table.select(*renamed), with_ranks="rank" in schema.names)
 
 
 def with_grades(table: DataFrame, labels: Labels) -> DataFrame:
@@ -210,17 +234,19 @@ def with_grades(table: DataFrame, labels: Labels) -> DataFrame:
     column = F.col("relevance")
     texts = column.cast("string")
     if is_text(kind):
-        grade = _mapped(F.btrim(column, F.lit(BLANKS)), labels.grades)
+        grade = _grade_of(F.btrim(column, F.lit(BLANKS)), labels.grades)
     elif kind == "boolean":
-        grade = _mapped(texts, labels.grades)
+        grade = _grade_of(texts, labels.grades)
     else:
         require_types({"relevance": kind}, ())
-        grade = _mapped(typed("relevance", {"relevance": kind}), labels.numbers)
+        grade = _grade_of(typed("relevance", {"relevance": kind}), labels.numbers)
     others = [quoted(name) for name in table.columns if name != "relevance"]
     return table.select(*others, grade.alias("relevance"), texts.alias(LABEL))
 
 
-def _mapped(value: Column, grades: Mapping[Any, float]) -> Column:
+def _grade_of(value: Column, grades: Mapping[Any, float]) -> Column:
+    """Return the grade of a label, or null if it has none."""
+    # A chain of `when` needs a first branch, even if there are no grades.
     grade = F.when(F.lit(False), F.lit(0.0))
     for label, number in grades.items():
         grade = grade.when(value == F.lit(label), F.lit(float(number)))
@@ -235,18 +261,20 @@ def names_in(
 ) -> dict[str, str]:
     """Return the name of each column of the schema in a table that `has` these columns.
 
-    Raise InputError if an id or a mapped column is missing. `may_be_numbers` is passed on to the
-    advice.
+    `columns` has the names that differ from ours, such as `{"doc_id": "docno"}`. Raise InputError
+    if one of them or an id is missing. `may_be_numbers` is passed on to the advice.
     """
-    sources = {name: columns.get(name, name) for name in schema.names}
-    needed = {
-        name: source
-        for name, source in sources.items()
-        if name in columns or name in ("query_id", "doc_id")
-    }
-    if lost := [name for name, source in needed.items() if source not in has]:
-        raise missing_columns(lost, named_by_user(has), may_be_numbers)
-    return {ours: theirs for ours, theirs in sources.items() if theirs in has}
+    present = {}
+    missing = []
+    for ours in schema.names:
+        theirs = columns.get(ours, ours)
+        if theirs in has:
+            present[ours] = theirs
+        elif ours in columns or ours in ("query_id", "doc_id"):
+            missing.append(ours)
+    if missing:
+        raise missing_columns(missing, named_by_user(has), may_be_numbers)
+    return present
 
 
 def _kinds(schema: StructType) -> Kinds:
@@ -255,6 +283,7 @@ def _kinds(schema: StructType) -> Kinds:
 
 
 def _kind_of(kind: DataType) -> Any:
+    """Return the kind of values of a Spark type: a struct has one kind for each of its fields."""
     if isinstance(kind, StructType):
         return _kinds(kind)
     if not isinstance(kind, ArrayType):
@@ -272,14 +301,14 @@ def plain_columns(table: DataFrame) -> list[str]:
 def split_ids(table: DataFrame, column: str, separator: str) -> DataFrame:
     """Return the table with the ids of each cell in the column as an array, empty for empty cells.
 
-    A list as Python writes it does not consist of ids and separators. Its row has a FAULT and no
+    A cell with a list in brackets, as Python writes it, is not split. Its row has a FAULT and no
     array.
     """
     if column not in table.columns:
         return table
     text = F.btrim(F.coalesce(F.col(quoted(column)).cast("string"), F.lit("")), F.lit(_BLANKS))
-    none = F.array().cast("array<string>")
-    ids = F.when(text == "", none).otherwise(F.split(text, SEPARATORS[separator]))
+    no_ids = F.array().cast("array<string>")
+    ids = F.when(text == "", no_ids).otherwise(F.split(text, SEPARATORS[separator]))
     is_list = text.rlike(r"(?s)^\[.*\]$")
     line = F.concat(F.lit("a list in brackets, "), F.substring(text, 1, _SHOWN))
     return table.withColumns(
@@ -297,8 +326,9 @@ def _unpacked(table: DataFrame, objects: Objects) -> DataFrame:
     The fields of documents become arrays. For example, `recommendForAllUsers` in Spark's ALS
     returns an array<struct<item, rating>> for each user.
     """
-    taken = {path.partition(".")[0] for path in objects.paths.values()} | {*objects.paths}
-    others = [quoted(name) for name in table.columns if name not in taken]
+    structs = {path.partition(".")[0] for path in objects.paths.values()}
+    replaced = structs.union(objects.paths)
+    others = [quoted(name) for name in table.columns if name not in replaced]
     fields = []
     for ours, path in objects.paths.items():
         # The embedded engine would read getField on an array as a position in it.
@@ -307,13 +337,13 @@ def _unpacked(table: DataFrame, objects: Objects) -> DataFrame:
     return table.select(*others, *fields)
 
 
-def _exploded(table: DataFrame, ranked: bool) -> DataFrame:
+def _exploded(table: DataFrame, *, with_ranks: bool) -> DataFrame:
     """Return one row per document, or the table itself if `doc_id` is not an array.
 
-    With `ranked`, a document's position in its array, from 1, is its rank, unless there are ranks.
-    A row whose arrays differ in length remains one row, with a FAULT, and a LINE that shows it. A
-    row without an array becomes one row without a document. An empty array adds no rows. Raise
-    InputError if `doc_id` is an array and a score or rank is not.
+    With `with_ranks`, a document's position in its array, from 1, is its rank, unless the table has
+    ranks. A row whose arrays differ in length remains one row, with a FAULT, and a LINE that shows
+    it. A row without an array becomes one row without a document. A row with an empty array is
+    dropped. Raise InputError if `doc_id` is an array and a score or rank is not.
     """
     kinds = dict(table.dtypes)
     lists = [name for name in DOCUMENT_COLUMNS if kinds.get(name, "").startswith("array<")]
@@ -324,27 +354,27 @@ def _exploded(table: DataFrame, ranked: bool) -> DataFrame:
             what = f"doc_id is {kinds['doc_id']}, but {name} is {kinds[name]}"
             raise InputError(f"{what}; write both as arrays")
     sizes = _sizes(lists)
-    flags = _length_flags(sizes)
-    for name in flags.keys() & {*table.columns}:
-        # Keep the faults that `split_ids` has found.
-        flags[name] = F.coalesce(F.col(name), flags[name])
-    others = [name for name in table.columns if name not in lists and name not in flags]
-    others.extend(flags)
+    faults = _length_faults(sizes)
+    for name in faults:
+        if name in table.columns:
+            # Keep the faults that `split_ids` has found.
+            faults[name] = F.coalesce(F.col(name), faults[name])
+    kept = [name for name in table.columns if name not in lists and name not in faults]
+    kept.extend(faults)
     documents = _documents({name: kinds[name] for name in lists}, _is_unequal(sizes))
-    exploded = table.withColumns(flags).select(
-        *others,
-        F.posexplode(documents).alias("position", "row"),
-    )
-    columns = [F.col(name) for name in others]
+    position_and_row = F.posexplode(documents).alias("position", "row")
+    exploded = table.withColumns(faults).select(*kept, position_and_row)
+    columns = [F.col(name) for name in kept]
     for name in lists:
         columns.append(F.col("row").getField(name).alias(name))
-    if ranked and "rank" not in table.columns:
+    if with_ranks and "rank" not in table.columns:
         columns.append((F.col("position") + 1).alias("rank"))
     return exploded.select(*columns)
 
 
 def _sizes(lists: Iterable[str]) -> dict[str, Column]:
-    # The size of a null array is -1 on some engines and null on others.
+    """Return the length of each array, by its name; -1 for null."""
+    # Without `coalesce`, it would be -1 on some engines and null on others.
     return {name: F.coalesce(F.size(name), F.lit(-1)) for name in lists}
 
 
@@ -354,8 +384,9 @@ def _is_unequal(sizes: Mapping[str, Column]) -> Column:
     return reduce(operator.or_, differences)
 
 
-def _length_flags(sizes: Mapping[str, Column]) -> dict[str, Column]:
+def _length_faults(sizes: Mapping[str, Column]) -> dict[str, Column]:
     """Return FAULT and LINE for a row whose arrays differ in length, and null for other rows."""
+    # For example: lists of different lengths, query_id=q1 doc_id: 3 score: 2
     words = [
         F.lit("lists of different lengths,"),
         F.concat(F.lit("query_id="), F.col("query_id").cast("string")),
@@ -370,16 +401,17 @@ def _length_flags(sizes: Mapping[str, Column]) -> dict[str, Column]:
 
 
 def _documents(kinds: Mapping[str, str], is_unequal: Column) -> Column:
-    """Return an array with one struct per document of a row, with a field for each of its arrays.
+    """Return an array of structs, one per document of a row, whose fields come from its arrays.
 
-    A row without a list, or with lists of different lengths, has a single document, which is null.
+    `kinds` has the Spark types of the arrays, such as `{"doc_id": "array<string>"}`. A row without
+    an array, or with arrays of different lengths, has a single document, which is null.
     """
     nulls = []
     for name, kind in kinds.items():
         element = kind.removeprefix("array<").removesuffix(">")
         nulls.append(F.lit(None).cast(element).alias(name))
-    is_without = is_unequal | F.col("doc_id").isNull()
-    return F.when(is_without, F.array(F.struct(*nulls))).otherwise(F.arrays_zip(*kinds))
+    has_no_documents = is_unequal | F.col("doc_id").isNull()
+    return F.when(has_no_documents, F.array(F.struct(*nulls))).otherwise(F.arrays_zip(*kinds))
 
 
 def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
@@ -387,12 +419,7 @@ def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
 
     Raise InputError or ReadError if the engine cannot read them.
     """
-    if engine.kind == "embedded":
-        # Sail reads %2F in a URI as a slash. If it then finds no file, it reads no rows.
-        encoded = (path if is_local(path) else path.replace("%", "%25") for path in paths)
-        literal = [re.sub(r"([*?\[\]{}])", r"[\1]", path) for path in encoded]
-    else:
-        literal = [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
+    literal = [_literal_path(engine, path) for path in paths]
     try:
         table = engine.session.read.options(**engine.read_options, **options).parquet(*literal)
         _ = table.schema
@@ -409,48 +436,65 @@ def read_paths(engine: Engine, paths: list[str], **options: str) -> DataFrame:
     return table
 
 
+def _literal_path(engine: Engine, path: str) -> str:
+    """Return a path in which the engine finds no wildcards."""
+    if engine.kind != "embedded":
+        return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
+    if not is_local(path):
+        # Sail reads %2F in a URI as a slash. If it then finds no file, it reads no rows.
+        path = path.replace("%", "%25")
+    return re.sub(r"([*?\[\]{}])", r"[\1]", path)
+
+
 def read_files(engine: Engine, files: Sequence[File]) -> DataFrame:
     """Return the rows of the files, with the values of their folders as text columns.
 
     A folder's column replaces a column of the same name in the files.
     """
-    near = [file for file in files if file.is_local]
-    far = [file for file in files if not file.is_local]
+    local_files = [file for file in files if file.is_local]
+    remote_files = [file for file in files if not file.is_local]
     tables = []
-    if far:
-        tables.append(_by_paths(engine, far))
-    if near:
-        tables.append(_by_links(engine, near))
+    if remote_files:
+        tables.append(_read_by_paths(engine, remote_files))
+    if local_files:
+        tables.append(_read_by_links(engine, local_files))
     return union_all(tables)
 
 
 def read_copy(engine: Engine, copy: ParquetCopy) -> DataFrame:
     """Return the rows that this process has written, without internal columns that have no value.
 
-    If the engine does not see this machine's files, the rows are sent with the plan.
+    If the engine does not see this machine's files, the rows are sent with the plan. In that case,
+    raise InputError for more than 64 MB.
     """
     if engine.sees_local_files:
         table = read_paths(engine, [str(copy.folder)])
     else:
-        parts = sorted(copy.folder.iterdir())
-        is_small = sum(path.stat().st_size for path in parts) <= _MAX_SENT
-        rows = None
-        if is_small:
-            rows = read_batches([str(path) for path in parts], fs.LocalFileSystem()).read_all()
-        if rows is None or rows.nbytes > _MAX_SENT:
-            what = (
-                f"more than {_MAX_SENT >> 20} MB of rows on this machine, "
-                f"whose files {engine.name} cannot read"
-            )
-            raise InputError(what, Convert())
-        table = engine.session.createDataFrame(rows)
-    return table.select(
-        *(name for name in table.columns if name not in INTERNAL or name in copy.filled_columns)
+        table = engine.session.createDataFrame(_rows_to_send(engine, copy.folder))
+    kept = []
+    for name in table.columns:
+        if name not in INTERNAL or name in copy.filled_columns:
+            kept.append(name)
+    return table.select(*kept)
+
+
+def _rows_to_send(engine: Engine, folder: Path) -> pa.Table:
+    """Return the rows of Parquet files. Raise InputError if they are too large to be sent."""
+    parts = sorted(folder.iterdir())
+    # Compressed files that are already too large are not opened.
+    if sum(path.stat().st_size for path in parts) <= _MAX_SENT:
+        rows = read_batches([str(path) for path in parts], fs.LocalFileSystem()).read_all()
+        if rows.nbytes <= _MAX_SENT:
+            return rows
+    megabytes = _MAX_SENT >> 20
+    what = (
+        f"more than {megabytes} MB of rows on this machine, whose files {engine.name} cannot read"
     )
+    raise InputError(what, Convert())
 
 
 def read_arrow(engine: Engine, table: pa.Table) -> DataFrame:
-    """Return a table of this process as a DataFrame.
+    """Return an Arrow table as a DataFrame of the engine.
 
     Raise InputError for more than 64 MB if the engine does not see this machine's files.
     """
@@ -481,9 +525,9 @@ def _append(table: DataFrame, folder: Path) -> None:
 
 
 def materializer(engine: Engine) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
-    """Return a function that keeps the batches of a table so that they can be read several times.
+    """Return a function that stores the batches of a table, so that they can be read several times.
 
-    It is None if that is expensive. See `Source.materialize`.
+    Return None if that is expensive. See `Source.materialize`.
     """
     if engine.kind == "connect":
         return None
@@ -500,55 +544,62 @@ def materializer(engine: Engine) -> Callable[[Iterable[DataFrame]], DataFrame] |
     return materialize if engine.kind == "embedded" else persist
 
 
-def _by_links(engine: Engine, files: Sequence[File]) -> DataFrame:
+def _read_by_links(engine: Engine, files: Sequence[File]) -> DataFrame:
+    """Return the rows of local files, read through a temporary folder of links."""
+    root = _link_files(engine, files)
+    table = read_paths(engine, [str(root)])
+    for at, (key, _) in enumerate(files[0].partition):
+        value = F.col(f"{OWN}folder_{at}")
+        # Characters are counted from 1, and the first is the prefix.
+        text = F.substring(value, 2, 1 << 20)
+        table = table.withColumn(key, F.when(value != _NULL, text))
+    return table.drop(*(name for name in table.columns if name.startswith(OWN)))
+
+
+def _link_files(engine: Engine, files: Sequence[File]) -> Path:
+    """Return a folder with links to the files, below folders with safe names for their columns."""
     try:
         root = engine.scratch.folder()
         for number, file in enumerate(files):
-            values = [
-                _NULL if value is None else _VALUE + _UNSAFE.sub(_hex, value)
-                for _, value in file.partition
-            ]
-            folder = root.joinpath(
-                *(f"{OWN}folder_{at}={value}" for at, value in enumerate(values))
-            )
+            folder = root
+            for at, (_, value) in enumerate(file.partition):
+                name = _NULL if value is None else _VALUE + _UNSAFE.sub(_hex, value)
+                folder = folder / f"{OWN}folder_{at}={name}"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{number:07}.parquet").symlink_to(local(file.path))
     except OSError as error:
         to_do = "free disk space, or set TMPDIR to a different folder"
         raise ReadError(f"temporary files cannot be written, {error}; {to_do}") from error
-    table = read_paths(engine, [str(root)])
-    for at, (key, _) in enumerate(files[0].partition):
-        value = F.col(f"{OWN}folder_{at}")
-        table = table.withColumn(key, F.when(value != _NULL, F.substring(value, 2, 1 << 20)))
-    return table.drop(*(name for name in table.columns if name.startswith(OWN)))
+    return root
 
 
-def _by_paths(engine: Engine, files: Sequence[File]) -> DataFrame:
-    """Read all files below a root at once, if Spark finds the same folder columns as we do.
+def _read_by_paths(engine: Engine, files: Sequence[File]) -> DataFrame:
+    """Return the rows of remote files.
 
+    All files below a root are read at once if Spark finds the same folder columns as we do.
     Otherwise there is one read for each combination of folder values.
     """
     tables = []
     for root, group in itertools.groupby(files, key=_root):
         below = list(group)
-        table = _by_root(engine, below, root)
+        table = _read_below(engine, below, root)
         if table is not None:
             tables.append(table)
         else:
-            tables.extend(_by_folders(engine, below))
+            tables.extend(_read_folders(engine, below))
     return union_all(tables)
 
 
-def _by_folders(engine: Engine, files: Sequence[File]) -> Iterable[DataFrame]:
+def _read_folders(engine: Engine, files: Sequence[File]) -> Iterable[DataFrame]:
     """Yield the rows of each folder's files, with the columns that we have found in its path."""
-    for partition, alike in itertools.groupby(files, key=lambda file: file.partition):
-        table = read_paths(engine, [file.path for file in alike])
+    for partition, in_folder in itertools.groupby(files, key=lambda file: file.partition):
+        table = read_paths(engine, [file.path for file in in_folder])
         for key, value in partition:
             table = table.withColumn(key, F.lit(value).cast("string"))
         yield table
 
 
-def _by_root(engine: Engine, files: Sequence[File], root: str) -> DataFrame | None:
+def _read_below(engine: Engine, files: Sequence[File], root: str) -> DataFrame | None:
     """Return the rows of the files below a root, with the columns that Spark takes from folders.
 
     Return None if these columns are not the ones that we have found, or are not text.
@@ -588,13 +639,17 @@ def _refuse_typed_folders(engine: Engine, table: DataFrame, path: str) -> None:
 
 
 def _root(file: File) -> str:
-    """Return the folder above those that add columns, or an empty string if there are none."""
-    return (
-        file.path.rpartition("/")[0].rpartition(f"/{file.partition[0][0]}=")[0]
-        if file.partition
-        else ""
-    )
+    """Return the folder above those that add columns, or an empty string if there are none.
+
+    It is /data for /data/dataset=web/run=bm25/part.parquet.
+    """
+    if not file.partition:
+        return ""
+    first_column, _ = file.partition[0]
+    folder = file.path.rpartition("/")[0]
+    return folder.rpartition(f"/{first_column}=")[0]
 
 
 def _hex(match: re.Match[str]) -> str:
+    """Return the code of a character, such as %2F for a slash."""
     return f"%{ord(match.group()):02X}"

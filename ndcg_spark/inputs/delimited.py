@@ -1,6 +1,6 @@
-"""TREC text, CSV and TSV: blocks of whole lines as typed columns, and the lines that are not rows.
+"""Reads TREC text, CSV and TSV: blocks of whole lines become typed columns.
 
-pyarrow parses every block, and hands over the lines with too few or too many fields. If a numeric
+pyarrow parses every block, and returns the lines with too few or too many fields. If a numeric
 field is not a number, it parses the block again as text. `quotes` decides beforehand what the
 quotes mean.
 """
@@ -22,9 +22,9 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.quotes import NUMBER, Quotes, RowText
 from ndcg_spark.schemas import LINE, UNREAD_GRADE
 
-#: The columns that hold numbers, and the type of all others but the document's id: text with few
-#: distinct values.
+#: The columns that hold numbers.
 NUMBERS = ("relevance", "score", "rank")
+#: The type of text with few distinct values. All columns but numbers and documents have it.
 FEW = pa.dictionary(pa.int32(), pa.string())
 
 _BLOCK_BYTES = 8 << 20
@@ -53,7 +53,11 @@ class ParsedPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Delimited:
+    """Reads files whose fields are separated by a character or by blanks."""
+
+    #: The names of all fields, in order.
     fields: Sequence[str]
+    #: The name of the field for each of our columns.
     columns: Mapping[str, str]
     #: The separator between fields, or "" for any blanks. Fields may be in quotes unless it is "".
     separator: str = ""
@@ -63,13 +67,16 @@ class Delimited:
     has_literal_quotes: bool = False
     #: The labels that stand for grades; empty if grades are numbers.
     labels: Collection[str] = ()
-    #: The last line of each file whose last line has no line end.
+    #: The last line of each file that has no line end, by the path of the file. This and the next
+    #: two grow while files are read.
     unended: dict[str, str] = field(default_factory=dict, compare=False)
-    #: The number of comments in each part of TREC text, and of header block lines in each file.
+    #: The number of comments in each part of TREC text.
     comments: list[int] = field(default_factory=list, compare=False)
+    #: The number of header block lines in each file of TREC text.
     block_lines: list[int] = field(default_factory=list, compare=False)
 
     def parts(self, file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes | RowText]:
+        """Yield the file below its header in parts of whole rows, which `read` parses."""
         header: list[bytes] = []
         watched = self._watched(blocks(file, size), file.path)
         if not self.separator:
@@ -91,7 +98,7 @@ class Delimited:
             self.unended[path] = re.split(rb"[\r\n]", last)[-1].decode("utf-8", "replace")
 
     def _without_preamble(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
-        """Yield the text below the header block and the names of the fields, with its comments."""
+        """Yield the text below the header block and the field names, including comments."""
         preamble = Preamble(path, self.header_lines)
         for text in texts:
             rest = preamble.rest(text)
@@ -101,20 +108,21 @@ class Delimited:
         self.block_lines.append(preamble.block_lines)
 
     def _without_header(self, texts: Iterable[bytes], header: list[bytes]) -> Iterator[bytes]:
-        """Yield the text below the header, whose lines are added to `header`."""
-        lines = self.header_lines
+        """Yield the text below the header, and add the lines of the header to `header`."""
+        lines_left = self.header_lines
         for text in texts:
             rest = text
-            while lines and rest:
+            while lines_left and rest:
                 found = _LINE_END.search(rest)
                 end = found.end() if found else len(rest)
                 header.append(rest[:end])
                 rest = rest[end:]
-                lines -= 1
+                lines_left -= 1
             if rest:
                 yield rest
 
     def _quotes(self) -> Quotes:
+        """Return the rules for quotes in these fields."""
         fields = [*self.fields]
         at = {ours: fields.index(theirs) for ours, theirs in self.columns.items()}
         numbers = frozenset(at[name] for name in NUMBERS if name in at)
@@ -122,6 +130,7 @@ class Delimited:
         return Quotes(self.separator, len(fields), ids, numbers, self.has_literal_quotes)
 
     def read(self, part: bytes | RowText) -> ParsedPart:
+        """Return the columns of a part, and its lines that are not rows."""
         if isinstance(part, bytes):
             part = RowText(*valid_lines(part), {})
         block, broken, original = part
@@ -132,19 +141,17 @@ class Delimited:
             broken = [*broken, *unclear]
         columns, invalid = self._parse(block, separator)
         if invalid:
-            other = {line: self._with_name(line, separator) for line in invalid}
-            lines = block.decode().split("\n")
-            lost = [line for line in lines if not other.get(line, line) and line.strip(_BLANKS)]
-            broken = [*broken, *(original.get(line, line) for line in lost)]
-            again = "\n".join(other.get(line, line) for line in lines).encode()
-            return self.read(RowText(again, broken, original))
+            # Read the part once more, without the lines that cannot be corrected.
+            corrected = {line: self._with_short_run(line, separator) for line in invalid}
+            return self.read(_replace_lines(RowText(block, broken, original), corrected))
         lines_read = (original.get(line, line) for line in filled_lines(block))
         return ParsedPart(with_numbers(columns, lines_read, self.labels), broken)
 
     def _without_comments(self, block: bytes, separator: str) -> tuple[bytes, list[str]]:
-        """Return the block without comments, which are counted, and the lines that may be rows.
+        """Return the block without comments, and the removed lines that may be rows.
 
-        A comment with the fields of a row may be a row, and so may a repeated header line.
+        Other comments are counted. A line that begins with # may be a row if it has the fields of a
+        row. A line that repeats the header may also be one.
         """
         names = separator.join(self.fields) if self.header_lines else ""
         has_names = bool(names) and names.encode() in block
@@ -156,11 +163,10 @@ class Delimited:
         unclear: list[str] = []
         comments = 0
         for line in block.decode().split("\n"):
-            if line.startswith("#"):
-                may_be_row = self._may_be_row(line.split(separator))
-                comments += not may_be_row
-                unclear += [line] * may_be_row
-            elif has_names and line == names:
+            is_comment = line.startswith("#")
+            if is_comment and not self._may_be_row(line.split(separator)):
+                comments += 1
+            elif is_comment or (has_names and line == names):
                 unclear.append(line)
             else:
                 rows.append(line)
@@ -168,7 +174,7 @@ class Delimited:
         return "\n".join(rows).encode(), unclear
 
     def _may_be_row(self, fields: Sequence[str]) -> bool:
-        """Whether a line that begins with # has as many fields as a row, with numbers in place."""
+        """Whether a line that begins with # has the fields of a row, including its numbers."""
         if self._is_run:
             fields = fields[: len(self.fields)]
         if not fields[0].strip("#") or len(fields) != len(self.fields):
@@ -181,6 +187,7 @@ class Delimited:
 
     @property
     def _is_run(self) -> bool:
+        """Whether the fields are those of a TREC run, which ends with the run's name."""
         return tuple(self.fields[3:]) == _RUN_ENDS
 
     def _parse(self, block: bytes, separator: str) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
@@ -194,47 +201,69 @@ class Delimited:
             invalid.append(row.text)
             return "skip"
 
-        def parse(number: pa.DataType) -> pa.Table:
-            invalid.clear()
-            # Few distinct grades are faster as text, and Arrow would read 0x1F as a whole number.
-            kinds = {"doc_id": pa.string(), "score": number, "rank": number}
-            return arrow_csv.read_csv(
-                pa.BufferReader(block or b"\n"),
-                arrow_csv.ReadOptions(
-                    column_names=self.fields, use_threads=False, block_size=len(block) + 2
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=separator,
-                    quote_char='"' if self.separator else False,
-                    invalid_row_handler=skip,
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types={
-                        theirs: kinds.get(ours, FEW) for ours, theirs in self.columns.items()
-                    },
-                    include_columns=[*self.columns.values()],
-                    null_values=[""] if self.separator else [],
-                    strings_can_be_null=bool(self.separator),
-                    check_utf8=False,
-                ),
-            )
-
+        # Quotes, and null for an empty field, exist only in CSV and TSV.
+        is_quoted = bool(self.separator)
+        read_options = arrow_csv.ReadOptions(
+            column_names=self.fields, use_threads=False, block_size=len(block) + 2
+        )
+        parse_options = arrow_csv.ParseOptions(
+            delimiter=separator,
+            quote_char='"' if is_quoted else False,
+            invalid_row_handler=skip,
+        )
+        convert_options = arrow_csv.ConvertOptions(
+            column_types=self._types(pa.float64()),
+            include_columns=[*self.columns.values()],
+            null_values=[""] if is_quoted else [],
+            strings_can_be_null=is_quoted,
+            check_utf8=False,
+        )
+        # pyarrow needs at least an empty line.
+        text = block or b"\n"
         try:
-            table = parse(pa.float64())
+            table = arrow_csv.read_csv(
+                pa.BufferReader(text), read_options, parse_options, convert_options
+            )
         except pa.ArrowInvalid:
-            table = parse(pa.string())
+            invalid.clear()
+            convert_options.column_types = self._types(pa.string())
+            table = arrow_csv.read_csv(
+                pa.BufferReader(text), read_options, parse_options, convert_options
+            )
         return {ours: table.column(theirs) for ours, theirs in self.columns.items()}, invalid
 
-    def _with_name(self, line: str, separator: str) -> str:
+    def _types(self, number: pa.DataType) -> dict[str, pa.DataType]:
+        """Return the type of each field that is read; scores and ranks have the type `number`."""
+        # Few distinct grades are faster as text, and Arrow would read 0x1F as a whole number.
+        kinds = {"doc_id": pa.string(), "score": number, "rank": number}
+        return {theirs: kinds.get(ours, FEW) for ours, theirs in self.columns.items()}
+
+    def _with_short_run(self, line: str, separator: str) -> str:
         """Return a line of a run with only the first word of a run name that has blanks.
 
-        trec_eval allows such names. Return "" if it is unclear where the blanks are.
+        trec_eval allows such names. Return "" if the blanks may be in a different field.
         """
         fields = line.split(separator)
         if self.separator or not self._is_run or len(fields) <= len(self.fields):
             return ""
-        is_run = re.fullmatch(NUMBER, fields[3]) and not _ENDS_AS_RUN.search(" ".join(fields))
-        return separator.join(fields[: len(self.fields)]) if is_run else ""
+        has_rank = re.fullmatch(NUMBER, fields[3]) is not None
+        # Then the blanks are in the document's id.
+        ends_as_run = _ENDS_AS_RUN.search(" ".join(fields)) is not None
+        if not has_rank or ends_as_run:
+            return ""
+        return separator.join(fields[: len(self.fields)])
+
+
+def _replace_lines(part: RowText, corrected: Mapping[str, str]) -> RowText:
+    """Return the part with corrected lines. A line whose correction is "" is broken."""
+    lines = []
+    broken = list(part.broken)
+    for line in part.block.decode().split("\n"):
+        new_line = corrected.get(line, line)
+        lines.append(new_line)
+        if not new_line and line.strip(_BLANKS):
+            broken.append(part.original.get(line, line))
+    return RowText("\n".join(lines).encode(), broken, part.original)
 
 
 def blocks(file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
@@ -243,9 +272,11 @@ def blocks(file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
     A byte order mark at the beginning is removed.
     """
     with file.open() as stream:
+        # The last line of a part continues in the next part.
         rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         while part := stream.read(size):
-            if end := part.rfind(b"\n") + 1:
+            end = part.rfind(b"\n") + 1
+            if end:
                 yield rest + part[:end]
                 rest = b""
             rest += part[end:]
@@ -278,12 +309,14 @@ def separator_of(kind: str, header: str) -> str:
 
     In many countries, spreadsheets write CSV with semicolons.
     """
-    plain = _QUOTED.sub("", header)
-    return "\t" if kind == "tsv" else max(",;\t", key=plain.count)
+    if kind == "tsv":
+        return "\t"
+    without_quoted = _QUOTED.sub("", header)
+    return max(",;\t", key=without_quoted.count)
 
 
 def filled_lines(block: bytes) -> Iterator[str]:
-    """Yield the lines that are not empty. This is a generator because they are rarely needed."""
+    """Yield the lines that are not empty. Nothing is decoded until the first line is needed."""
     yield from filter(None, block.decode().split("\n"))
 
 
@@ -297,9 +330,14 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
     try:
         block.decode()
     except UnicodeDecodeError:
-        pairs = [(line, line.decode("utf-8", "replace")) for line in block.split(b"\n")]
-        broken = [text for line, text in pairs if text.encode() != line]
-        block = b"\n".join(line for line, text in pairs if text.encode() == line)
+        valid = []
+        for line in block.split(b"\n"):
+            text = line.decode("utf-8", "replace")
+            if text.encode() == line:
+                valid.append(line)
+            else:
+                broken.append(text)
+        block = b"\n".join(valid)
     # Concatenated files may have byte order marks inside, even at the beginning of a block.
     block = block.removeprefix(_BYTE_ORDER_MARK)
     return block.replace(b"\n" + _BYTE_ORDER_MARK, b"\n"), broken
@@ -308,26 +346,29 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
 def with_numbers(
     columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str], labels: Collection[str] = ()
 ) -> dict[str, pa.ChunkedArray]:
-    """Return the columns with numbers parsed, and LINE for rows with a field that is not a number.
+    """Return the columns with numbers parsed, and LINE for rows with an invalid number.
 
     Grades that are `labels` remain text. An unknown label is then treated like a field that is not
     a number.
     """
     typed = dict(columns)
-    wrong = []
+    masks = []
     for name in NUMBERS:
         if name not in columns:
             continue
-        typed[name], is_lost = _as_number(name, columns[name], labels)
-        if is_lost is not None:
-            wrong.append(is_lost)
-        if is_lost is not None and name == "relevance" and not labels:
-            typed[UNREAD_GRADE] = compute.if_else(is_lost, columns[name].cast(pa.string()), None)
-    if wrong:
-        is_wrong = functools.reduce(compute.or_, wrong)
-        texts = pa.chunked_array([[*lines]], pa.string())
-        if len(texts) == len(is_wrong):
-            typed[LINE] = compute.if_else(is_wrong, texts, None)
+        typed[name], is_no_number = _as_number(name, columns[name], labels)
+        if is_no_number is None:
+            continue
+        masks.append(is_no_number)
+        if name == "relevance" and not labels:
+            texts = columns[name].cast(pa.string())
+            typed[UNREAD_GRADE] = compute.if_else(is_no_number, texts, None)
+    if masks:
+        is_wrong = functools.reduce(compute.or_, masks)
+        all_lines = pa.chunked_array([[*lines]], pa.string())
+        # A row over several lines has no single line to show.
+        if len(all_lines) == len(is_wrong):
+            typed[LINE] = compute.if_else(is_wrong, all_lines, None)
     return typed
 
 
@@ -340,16 +381,17 @@ def _as_number(
     """
     if labels and name == "relevance":
         trimmed = compute.utf8_trim(column.cast(pa.string()), _BLANKS)
-        is_unknown = compute.invert(compute.is_in(trimmed, value_set=pa.array(labels, pa.string())))
-        return column, is_unknown if compute.any(is_unknown).as_py() else None
+        is_known = compute.is_in(trimmed, value_set=pa.array(labels, pa.string()))
+        has_only_labels = compute.all(is_known, min_count=0).as_py()
+        return column, None if has_only_labels else compute.invert(is_known)
     typed = numbers(name, column)
     if not typed.null_count:
         return typed, None
-    is_lost = compute.is_null(typed)
+    is_no_number = compute.is_null(typed)
     if name == "rank":
         # A rank may be absent if scores decide, but it may not be anything else.
-        is_lost = compute.and_(is_lost, _is_given(column))
-    return typed, is_lost
+        is_no_number = compute.and_(is_no_number, _is_given(column))
+    return typed, is_no_number
 
 
 def _is_given(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -378,27 +420,34 @@ def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
             # Most ranks are whole numbers. A fraction cannot be cast.
             return column.cast(pa.int32())
     values = column.cast(pa.float64())
-    is_good = compute.is_finite(values)
     if name == "rank":
         is_whole = compute.equal(values, compute.floor(values))
-        is_good = compute.and_(is_whole, compute.less(compute.abs(values), 2.0**31))
-    values = compute.if_else(is_good, values, None)
-    return values.cast(pa.int32()) if name == "rank" else compute.add(values, 0.0)
+        fits = compute.less(compute.abs(values), 2.0**31)
+        ranks = compute.if_else(compute.and_(is_whole, fits), values, None)
+        return ranks.cast(pa.int32())
+    finite = compute.if_else(compute.is_finite(values), values, None)
+    # -0.0 + 0.0 is 0.0.
+    return compute.add(finite, 0.0)
 
 
 def single_blanks(block: bytes) -> tuple[bytes, str]:
-    """Return the lines with one separator between fields and none around them, and the separator.
+    """Return the lines with exactly one separator between fields, and that separator.
 
     It is a tab if all separators are tabs, and otherwise a blank.
     """
     one, other = (b"\t", b" ") if b"\t" in block else (b" ", b"\t")
-    is_low = np.frombuffer(block, np.uint8) <= ord(" ")
-    # Separators, line ends, and the control characters before them in ASCII: two in a row mean an
-    # empty field or an empty line.
-    is_odd = is_low[:1].any() or (is_low[1:] & is_low[:-1]).any()
-    if not (is_odd or other in block or b"\f" in block or block.endswith(one)):
+    # Blanks, tabs and line ends, which are the last control characters in ASCII.
+    is_space = np.frombuffer(block, np.uint8) <= ord(" ")
+    # Two in a row mean an empty field or an empty line.
+    has_repeated = is_space[:1].any() or (is_space[1:] & is_space[:-1]).any()
+    has_others = other in block or b"\f" in block
+    if not (has_repeated or has_others or block.endswith(one)):
+        # The lines already have single separators.
         return block, one.decode()
     codes = np.frombuffer(block.translate(_TO_BLANKS), np.uint8)
+    # Keep the first blank of several in a row.
     is_kept = codes != ord(" ")
     is_kept[1:] |= is_kept[:-1].copy()
-    return codes[is_kept].tobytes().replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" "), " "
+    single = codes[is_kept].tobytes()
+    trimmed = single.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+    return trimmed, " "

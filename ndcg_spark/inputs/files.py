@@ -1,4 +1,4 @@
-"""The files of a path: where each file is, what its folders say, and whether it has changed.
+"""Lists the files of a path, with the columns of their folders, and detects changed files.
 
 Hidden names (`_SUCCESS`, `.part.crc`) are left out, as in Spark. A hidden folder is left out with
 everything in it.
@@ -38,25 +38,34 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+#: The number of threads that look at files.
 _READERS = 8
-#: How many bytes are read to recognise the shape of a file, and how many more to see a whole line.
-_HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
+#: The number of bytes that are read to recognise the shape of a file.
+_HEAD = 1 << 16
+#: The number of bytes that are read in addition if the first ones have no whole line.
+_LONGEST_HEAD = 1 << 24
 
-#: The table formats whose log says which rows they have, and the file formats with types and a
-#: footer. All other formats are text.
+#: The table formats whose log says which rows they have.
 TABLES = ("delta", "iceberg")
+#: The file formats with types and a footer. All formats that are not here or in TABLES are text.
 BINARY = ("parquet", "orc")
-_FORMATS = {f".{kind}": kind for kind in (*BINARY, "csv", "tsv", "jsonl")} | dict.fromkeys(
-    (".ndjson", ".json"), "jsonl"
-)
-# RecBole's interaction files have a header and tabs.
-_FORMATS[".inter"] = "tsv"
+_FORMATS = {
+    ".parquet": "parquet",
+    ".orc": "orc",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    # RecBole's interaction files have a header and tabs.
+    ".inter": "tsv",
+}
 #: The paths that belong to the log of a table whose data files may still contain deleted rows.
 _LOGS = {
     "delta": re.compile(r"(^|/)_delta_log(/|$)"),
     "iceberg": re.compile(r"(^|/)metadata/[^/]*\.metadata\.json(\.gz)?$"),
 }
-#: By the first bytes of a file that is refused: what it is, and what to do.
+#: The kind of an unsupported file, and what to do about it, by a pattern for its first bytes.
 _REFUSED = {
     codecs.BOM_UTF16_LE + b"|" + codecs.BOM_UTF16_BE: "in UTF-16; save it as UTF-8",
     rb"PK\x03\x04": "an Excel workbook or a zip archive; save it as CSV",
@@ -94,7 +103,7 @@ class Snapshot:
     format: str
     version: int | None
     schema: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
-    #: Reads the columns with these names; the table is refused for any error that it raises.
+    #: Reads the columns with these names. If it raises any error, the table is refused.
     scan: Callable[[list[str]], Iterable[pa.RecordBatch]] = lambda _: ()
     #: The table, if the engine reads it by itself.
     table: "DataFrame | None" = None
@@ -102,9 +111,11 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """A file: its path in the form for engines, and its size in bytes."""
+    """A file, or a table that stands for its files."""
 
+    #: The path in the form that engines read.
     path: str
+    #: The size in bytes.
     size: int
     #: The columns that folders named column=value, below the given path, add to its rows.
     partition: tuple[tuple[str, str | None], ...] = ()
@@ -118,15 +129,17 @@ class File:
 
     @property
     def is_local(self) -> bool:
+        """Whether this process can open the file on this machine."""
         return self.storage is not None and is_local(self.path)
 
     @property
     def has_changed(self) -> bool:
-        # A version of a table never changes, and the rows that were copied from it are scored.
-        return (
-            self.storage is not None
-            and _stamp(self.storage[0].get_file_info(self.storage[1])) != self.stamp
-        )
+        """Whether the file has changed since it was listed; False if this cannot be seen."""
+        if self.storage is None:
+            # A version of a table never changes, and the rows that were copied from it are scored.
+            return False
+        system, fs_path = self.storage
+        return _stamp(system.get_file_info(fs_path)) != self.stamp
 
     @property
     def location(self) -> tuple[fs.FileSystem, str]:
@@ -135,7 +148,7 @@ class File:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[pa.NativeFile]:
-        """Open the file for its bytes, decompressed. InputErrors name the file."""
+        """Open the file, and decompress its bytes. InputErrors name the file."""
         system, fs_path = self.location
         kind = "gzip" if self.path.endswith(".gz") else None
         with reading(self.path), system.open_input_stream(fs_path, compression=kind) as stream:
@@ -150,9 +163,11 @@ class File:
         for first, what in _REFUSED.items():
             if re.match(first, read):
                 raise InputError(f"{self.path} is {what}")
-        # A line that is cut off is ignored, unless it is the only one.
-        whole = read[: read.rfind(b"\n") + 1] if len(read) >= _HEAD else b""
-        return (whole or read).decode("utf-8", "replace").removeprefix("\ufeff")
+        if len(read) >= _HEAD:
+            # A line that is cut off is ignored, unless it is the only one.
+            whole_lines = read[: read.rfind(b"\n") + 1]
+            read = whole_lines or read
+        return read.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 class Listing(NamedTuple):
@@ -178,33 +193,40 @@ def list_files(path: str) -> Listing:
     refuse_credentials(path)
     place = _place(path)
     with reading(path):
-        listed, hidden, root = _listed_infos(place)
-        left_out = hidden_data([*listed, *hidden], root)
+        entries = _entries(place)
+        root = entries.root
+        left_out = hidden_data([*entries.below, *entries.below_hidden], root)
+        # By path, because a glob may match a folder and a file in it.
         infos = {}
-        for info in listed:
+        for info in entries.below:
             if info.type != fs.FileType.Directory and not is_hidden(info.path.removeprefix(root)):
                 infos[info.path] = info
         for info in infos.values():
             if info.type != fs.FileType.File:
                 raise OSError(f"{info.path} is not a regular file, or is a broken link")
     files = []
-    for at in sorted(infos):
-        stamp = _stamp(infos[at])
-        address = place.address + at.removeprefix(place.bucket)
-        files.append(File(address, stamp[0], _partition(root, at), (place.system, at), stamp))
+    for fs_path in sorted(infos):
+        stamp = _stamp(infos[fs_path])
+        size, _ = stamp
+        address = place.address + fs_path.removeprefix(place.bucket)
+        location = (place.system, fs_path)
+        files.append(File(address, size, _partition(root, fs_path), location, stamp))
     return Listing(path, files, left_out)
 
 
 class _Place(NamedTuple):
-    """A path in a file system. Its paths begin with `bucket` where ours begin with `address`."""
+    """A path, and where its file system has it."""
 
     system: fs.FileSystem
     fs_path: str
+    #: How the paths of users and engines begin, such as s3://bucket; empty on this machine.
     address: str = ""
+    #: How the file system's paths begin instead, such as bucket.
     bucket: str = ""
 
 
 def _place(path: str) -> _Place:
+    """Return where a path is. Raise InputError for an unknown storage."""
     if is_local(path):
         return _Place(*storage(path))
     # pyarrow gets only the address as a URI: engines read the rest literally, including %20 and ?.
@@ -217,38 +239,51 @@ def _place(path: str) -> _Place:
     return _Place(system, fs_path, address, bucket)
 
 
-def _listed_infos(place: _Place) -> tuple[list[fs.FileInfo], list[fs.FileInfo], str]:
-    """Return the entries below a path or its matches, those below hidden matches, and their root.
+class _Entries(NamedTuple):
+    """The entries of a path or a glob, which are files and folders."""
 
-    Raise TableLogError if they are within a table with a log.
-    """
-    system, root = place.system, place.fs_path
-    given, passed_over = [system.get_file_info(root)], []
-    if given[0].type == fs.FileType.NotFound:
-        matched, root = _matches(system, place.fs_path)
-        given = [info for info in matched if not is_hidden(info.path.removeprefix(root))]
-        passed_over = [info for info in matched if is_hidden(info.path.removeprefix(root))]
-    below = map_files(given, lambda entry: _below(system, entry))
-    listed = list(itertools.chain(*below))
+    #: The given file, or everything below the given folder or below the matches of a glob.
+    below: list[fs.FileInfo]
+    #: Everything below the matches that are hidden.
+    below_hidden: list[fs.FileInfo]
+    #: The given path, or the folders of a glob before its first wildcard.
+    root: str
+
+
+def _entries(place: _Place) -> _Entries:
+    """Return the entries of a path. Raise TableLogError if they are within a table with a log."""
+    system = place.system
+    root = place.fs_path
+    visible = [system.get_file_info(root)]
+    hidden: list[fs.FileInfo] = []
+    if visible[0].type == fs.FileType.NotFound:
+        root = _fixed_part(place.fs_path)
+        visible = []
+        for info in _matches(system, place.fs_path):
+            if is_hidden(info.path.removeprefix(root)):
+                hidden.append(info)
+            else:
+                visible.append(info)
+    below = list(itertools.chain(*map_files(visible, lambda entry: _below(system, entry))))
     # A file, or a match of a glob, may be within a table.
-    above = {entry.path.rpartition("/")[0] for entry in given}
+    parents = {entry.path.rpartition("/")[0] for entry in visible}
     if root != place.fs_path:
-        above.add(root)
-    beside = _logs_in(system, above - {""})
-    refuse_log(info.path for info in [*listed, *beside])
-    hidden = itertools.chain(*(_below(system, entry) for entry in passed_over))
-    return listed, list(hidden), root
+        parents.add(root)
+    logs = _logs_in(system, parents - {""})
+    refuse_log(info.path for info in [*below, *logs])
+    below_hidden = list(itertools.chain(*(_below(system, entry) for entry in hidden)))
+    return _Entries(below, below_hidden, root)
 
 
 def _logs_in(system: fs.FileSystem, folders: Iterable[str]) -> list[fs.FileInfo]:
     """Return the entries of the log folders that are directly in these folders."""
     logs = [f"{folder}/{name}" for folder in folders for name in ("_delta_log", "metadata")]
 
-    def look(log: str) -> list[fs.FileInfo]:
+    def entries_of(log: str) -> list[fs.FileInfo]:
         infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(log, allow_not_found=True))
         return infos
 
-    return list(itertools.chain(*map_files(logs, look)))
+    return list(itertools.chain(*map_files(logs, entries_of)))
 
 
 def local_sizes(path: str) -> Iterator[float]:
@@ -256,15 +291,19 @@ def local_sizes(path: str) -> Iterator[float]:
     if not is_local(path):
         yield math.inf
         return
-    at = local(path)
-    given = [at] if os.path.exists(at) else glob.glob(at)  # noqa: PTH110, PTH207  # as engines glob
-    if not given:
+    local_path = local(path)
+    if os.path.exists(local_path):  # noqa: PTH110  # never raises an error
+        found = [local_path]
+    else:
+        found = glob.glob(local_path)  # noqa: PTH207  # as engines glob
+    if not found:
         yield math.inf
-    for one in given:
+    for one in found:
         yield from _sizes_below(one)
 
 
 def _sizes_below(path: str) -> Iterator[float]:
+    """Yield the size of a file, or of each file below a folder; infinity if it cannot be seen."""
     try:
         if not Path(path).is_dir():
             yield Path(path).stat().st_size
@@ -291,6 +330,7 @@ def listed_files(table: str, listings: Sequence[Listing]) -> list[File]:
 
 
 def _stamp(info: fs.FileInfo) -> tuple[int, int]:
+    """Return the size of a file and the time of its last change, which show later changes."""
     # S3 gives milliseconds when it lists files, but not when it is asked for one file.
     time = info.mtime_ns or 0
     return info.size or 0, time // 10**9 if time % 10**6 == 0 else time
@@ -314,81 +354,110 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _matches(system: fs.FileSystem, fs_path: str) -> tuple[list[fs.FileInfo], str]:
-    segments = fs_path.split("/")
-    fixed = [*itertools.takewhile(lambda segment: not _GLOB.search(segment), segments)]
-    root = "/".join(fixed) or "/"
+def _fixed_part(fs_path: str) -> str:
+    """Return the folders of a glob before its first wildcard: /data for /data/*/runs."""
+    folders = itertools.takewhile(lambda name: not _GLOB.search(name), fs_path.split("/"))
+    return "/".join(folders) or "/"
+
+
+def _matches(system: fs.FileSystem, fs_path: str) -> list[fs.FileInfo]:
+    """Return the files and folders that a glob matches; none if it has no wildcard."""
     if isinstance(system, fs.LocalFileSystem):
         # This includes broken links.
-        level = system.get_file_info(glob.glob(fs_path))  # noqa: PTH207  # a path of pyarrow
-    else:
-        level = [system.get_file_info(root)] if len(fixed) < len(segments) else []
-        for segment in segments[len(fixed) :]:
-            folders = [entry.path for entry in level if entry.type == fs.FileType.Directory]
-            infos = (
-                info for folder in folders for info in system.get_file_info(fs.FileSelector(folder))
-            )
-            level = [info for info in infos if fnmatch.fnmatchcase(info.base_name, segment)]
-    return level, root
+        infos: list[fs.FileInfo] = system.get_file_info(glob.glob(fs_path))  # noqa: PTH207
+        return infos
+    segments = fs_path.split("/")
+    wild = list(itertools.dropwhile(lambda segment: not _GLOB.search(segment), segments))
+    if not wild:
+        return []
+    matched = [system.get_file_info(_fixed_part(fs_path))]
+    for segment in wild:
+        below = []
+        for entry in matched:
+            if entry.type == fs.FileType.Directory:
+                below.extend(system.get_file_info(fs.FileSelector(entry.path)))
+        matched = [info for info in below if fnmatch.fnmatchcase(info.base_name, segment)]
+    return matched
 
 
 def refuse_log(paths: Iterable[str]) -> None:
+    """Raise TableLogError if one of the paths belongs to the log of a table."""
     for path in paths:
         for kind, log in _LOGS.items():
-            if match := log.search(path):
-                raise TableLogError(kind, path[: match.start()] or "/")
+            found = log.search(path)
+            if found:
+                raise TableLogError(kind, path[: found.start()] or "/")
 
 
 def _partition(root: str, fs_path: str) -> tuple[tuple[str, str | None], ...]:
     """Return the columns, with their values, that the folders below `root` add to a file.
 
-    The file is at `fs_path`, and the value None means null.
+    They are (("run", "bm25"),) for `root`/run=bm25/part.parquet. The value None means null.
     """
     folders = fs_path.removeprefix(root).strip("/").split("/")[:-1]
-    pairs = (folder.split("=", 1) for folder in folders if "=" in folder)
-    return tuple(
-        (key, None if value == NULL_FOLDER else urllib.parse.unquote(value)) for key, value in pairs
-    )
+    pairs: list[tuple[str, str | None]] = []
+    for folder in folders:
+        key, equals, text = folder.partition("=")
+        if equals:
+            value = None if text == NULL_FOLDER else urllib.parse.unquote(text)
+            pairs.append((key, value))
+    return tuple(pairs)
 
 
 def file_format(files: Sequence[File], configured: str | None) -> str:
     """Return the configured format, or the format by the file names if none is configured.
 
-    Raise InputError if the files have several formats.
+    Raise InputError if the files have several formats, or if their folders add different columns.
     """
-    by_format = {_format(file): file for file in reversed(files)}
-    unnamed = by_format.pop("", None)
-    if unnamed:
-        by_format.setdefault(
-            "parquet" if not configured and _is_parquet(unnamed) else "trec", unnamed
-        )
-    kind = configured if configured and by_format.keys().isdisjoint(TABLES) else ""
-    if len(by_format) > 1 and not kind:
-        examples = ", ".join(f"{name} ({file.path})" for name, file in by_format.items())
-        what = f"{len(by_format)} formats, {examples}"
+    # The first file of each format.
+    examples = {_format(file): file for file in reversed(files)}
+    unnamed = examples.pop("", None)
+    if unnamed is not None:
+        is_parquet = not configured and _is_parquet(unnamed)
+        examples.setdefault("parquet" if is_parquet else "trec", unnamed)
+    # The format of a table with a log cannot be configured.
+    is_configurable = examples.keys().isdisjoint(TABLES)
+    if configured and is_configurable:
+        kind = configured
+    elif len(examples) == 1:
+        kind = next(iter(examples))
+    else:
+        formats = ", ".join(f"{name} ({file.path})" for name, file in examples.items())
+        what = f"{len(examples)} formats, {formats}"
         raise InputError(f"{what}; give files of one format, such as 'runs/*.run'")
-    kind = kind or next(iter(by_format))
-    keys = {tuple(key for key, _ in file.partition): file.path for file in files}
-    if len(keys) > 1:
-        first, second, *_ = keys.values()
-        what = f"folders that add different columns, e.g. {first} and {second}"
-        raise InputError(f"{what}; use the same column names, column=value")
+    _refuse_different_folders(files)
     return kind
 
 
+def _refuse_different_folders(files: Sequence[File]) -> None:
+    """Raise InputError if the folders of two files add different columns."""
+    # A file for each combination of columns, such as ("dataset", "run").
+    examples = {}
+    for file in files:
+        columns = tuple(column for column, _ in file.partition)
+        examples[columns] = file.path
+    if len(examples) > 1:
+        first, second, *_ = examples.values()
+        what = f"folders that add different columns, e.g. {first} and {second}"
+        raise InputError(f"{what}; use the same column names, column=value")
+
+
 def _format(file: File) -> str:
-    """Return the format of a table or a file by its name, or "" if its name does not tell."""
+    """Return the format that the name of a file or table shows, or "" if it shows none."""
+    if file.snapshot is not None:
+        return file.snapshot.format
+    # Only Parquet can be read by the engine alone.
+    unknown = "" if file.storage else "parquet"
     suffix = PurePosixPath(file.path.removesuffix(".gz")).suffix.lower()
-    return (
-        file.snapshot.format
-        if file.snapshot
-        else _FORMATS.get(suffix, "" if file.storage else "parquet")
-    )
+    return _FORMATS.get(suffix, unknown)
 
 
 def _is_parquet(file: File) -> bool:
     """Whether a file begins and ends like Parquet; text may begin in the same way."""
     system, fs_path = file.location
     with contextlib.suppress(OSError, ValueError), system.open_input_file(fs_path) as stream:
-        return file.size > 8 and stream.read_at(4, 0) == stream.read_at(4, file.size - 4) == b"PAR1"
+        if file.size > 8:
+            begin = stream.read_at(4, 0)
+            end = stream.read_at(4, file.size - 4)
+            return bool(begin == end == b"PAR1")
     return False

@@ -1,4 +1,4 @@
-"""Labels instead of grades, such as E, S, C and I. The user gives each label its grade."""
+"""The grades of labels, such as E, S, C and I, which the user gives."""
 
 import math
 import re
@@ -19,7 +19,7 @@ class Labels:
 
     @property
     def numbers(self) -> dict[float, float]:
-        """The grades of numeric labels by their value, for number columns, where 1 is 1.0."""
+        """The grades of labels that are numbers, by their value: {1.0: 3} for the label "1"."""
         found = {}
         for label, grade in self.grades.items():
             if _NUMBER.fullmatch(label):
@@ -28,6 +28,7 @@ class Labels:
 
     @property
     def note(self) -> str:
+        """The grades in words, such as "labels are grades: E is 3, I is 0"."""
         pairs = ", ".join(f"{label} is {grade:g}" for label, grade in self.grades.items())
         return f"labels are grades: {pairs}"
 
@@ -37,4 +38,5 @@ class Labels:
             return self.grades.get(label_text(value))
         if value is None or math.isnan(value):
             return None
+        # In a column of numbers, 1 and 1.0 are the same label.
         return self.numbers.get(float(value))

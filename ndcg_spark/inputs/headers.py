@@ -1,4 +1,4 @@
-"""Finds the header of text whose columns the user names, and what separates the names."""
+"""Finds the separator in the header of text if the user gives names of columns."""
 
 import re
 from collections.abc import Iterable
@@ -12,21 +12,23 @@ _SEPARATORS = "\t,;"
 
 
 def mapped_separator(text: str, row: str, mapped: Iterable[str], own: str = "") -> str | None:
-    """Return what separates the names in the first line, or None if none of them is `mapped`.
+    """Return the separator of the names in the first line, or None if none of them is `mapped`.
 
     It is the separator that finds the most mapped names, or the format's `own` in a tie. The lines
     of `text` end in LF. Names with blanks between them are looked for in `row`, the first line
     that is not a comment.
     """
     wanted = {plain_name(name) for name in mapped}
-    best, most = None, 0
+    best = None
+    most_found = 0
     for separator in [*own, *_SEPARATORS]:
         names = header_of(text, separator).names or []
         found = len(wanted.intersection(map(plain_name, names)))
-        if found > most:
-            best, most = separator, found
-    found = len(wanted.intersection(map(plain_name, blank_fields(row))))
-    return BLANKS if found > most else best
+        if found > most_found:
+            best = separator
+            most_found = found
+    found_by_blanks = len(wanted.intersection(map(plain_name, blank_fields(row))))
+    return BLANKS if found_by_blanks > most_found else best
 
 
 def blank_fields(line: str) -> list[str]:

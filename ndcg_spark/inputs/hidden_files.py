@@ -1,7 +1,7 @@
-"""Files that are left out because their name, or their folder's name, begins with _ or a dot.
+"""Leaves out files whose name, or whose folder's name, begins with _ or a dot, as Spark does.
 
-Spark leaves out the same files. A warning counts those that look like data rather than files that
-programs leave behind.
+A warning gives the number of files among them that look like data, unlike the marker files and
+temporary files that programs leave behind.
 """
 
 import re
@@ -27,6 +27,7 @@ _FOLDERS = re.compile(
 
 
 def is_hidden(path: str) -> bool:
+    """Whether a path, relative to the given folder, has a name that begins with _ or a dot."""
     return bool(_HIDDEN.search(path))
 
 
@@ -36,7 +37,9 @@ def looks_like_data(path: str) -> bool:
     if _MARKS.fullmatch(name) or any(map(_FOLDERS.fullmatch, folders)):
         return False
     suffix = PurePosixPath(name.removesuffix(".gz")).suffix.lower()
-    return suffix in _DATA or (not suffix and not name.startswith("."))
+    if not suffix:
+        return not name.startswith(".")
+    return suffix in _DATA
 
 
 def hidden_data(infos: Sequence[fs.FileInfo], root: str) -> list[str]:

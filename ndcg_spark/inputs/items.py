@@ -1,4 +1,4 @@
-"""The table of items, from files that this process reads and validates, or from interactions."""
+"""Reads and validates the table of items, or counts items in a table of interactions."""
 
 from collections.abc import Collection, Sequence
 
@@ -23,24 +23,31 @@ def read_items(config: ItemsConfig, measures: MeasureSet) -> ItemTable:
 
     Raise InputError if a table breaks its contract, or if it lacks something that a measure needs.
     """
-    rows = used = None
+    rows = None
+    interactions = None
     if config.path:
         rows = read_query_table(config, "items")
     if config.interactions is not None:
-        used = read_query_table(config.interactions, "interactions")
-    return make_items(rows, used, config.users, measures)
+        interactions = read_query_table(config.interactions, "interactions")
+    return make_items(rows, interactions, config.users, measures)
 
 
 def make_items(
-    rows: pa.Table | None, used: pa.Table | None, users: int | None, measures: MeasureSet
+    rows: pa.Table | None,
+    interactions: pa.Table | None,
+    users: int | None,
+    measures: MeasureSet,
 ) -> ItemTable:
-    """Return the items of a table, of interactions, or of both. At least one must be given."""
-    if used is not None and users is not None:
+    """Return the items of a table, of interactions, or of both.
+
+    `users` is the number of users in the training data. At least one table must be given.
+    """
+    if interactions is not None and users is not None:
         what = "interactions also give the number of users; leave users out"
         raise ConfigurationError(f"items: {what}")
     items = None if rows is None else item_rows(rows)
-    if used is not None:
-        table = _with_interactions(items, interaction_rows(used))
+    if interactions is not None:
+        table = _with_interactions(items, interaction_rows(interactions))
     else:
         table = ItemTable.of(items, users)
     refuse_lacking(table, measures)
@@ -57,8 +64,8 @@ def item_rows(table: pa.Table) -> pa.Table:
         if "doc_id" not in has:
             what = f"it has {', '.join(has)}; give doc_id"
             raise InputError(what, _name_columns(["doc_id"], has))
-        names = [field for field in ITEMS if field.name in has]
-        rows = pa.table({field.name: column(table, field.name, field.type) for field in names})
+        fields = [field for field in ITEMS if field.name in has]
+        rows = pa.table({field.name: column(table, field.name, field.type) for field in fields})
         _refuse_bad_ids(rows, ["doc_id"])
         rows = in_order(rows)
         _refuse_repeated(rows)
@@ -72,10 +79,10 @@ def interaction_rows(table: pa.Table) -> pa.Table:
     """Return the users and items of interactions, as text. Raise InputError for a bad row."""
     with about("interactions"):
         has = table.column_names
-        lost = [name for name in ("query_id", "doc_id") if name not in has]
-        if lost:
+        missing = [name for name in ("query_id", "doc_id") if name not in has]
+        if missing:
             what = f"it has {', '.join(has)}; give a user and an item"
-            raise InputError(what, _name_columns(lost, has))
+            raise InputError(what, _name_columns(missing, has))
         rows = pa.table({name: column(table, name, pa.string()) for name in ("query_id", "doc_id")})
         _refuse_bad_ids(rows, rows.column_names)
         if not len(rows):
@@ -83,15 +90,16 @@ def interaction_rows(table: pa.Table) -> pa.Table:
         return rows
 
 
-def _name_columns(lost: Sequence[str], has: Collection[str]) -> Advice:
-    """Return the advice for missing columns. If a name is blank, a title may hide the names."""
-    if all(map(str.strip, has)):
-        return NameColumns(tuple(lost))
-    return Do(words=UNNAMED)
+def _name_columns(missing: Sequence[str], has: Collection[str]) -> Advice:
+    """Return the advice for missing columns."""
+    # If a name is blank, the first line may be a title above the names.
+    if not all(map(str.strip, has)):
+        return Do(words=UNNAMED)
+    return NameColumns(tuple(missing))
 
 
 def counted_interactions(rows: pa.Table) -> ItemTable:
-    """Return the items of interactions, with how many users used each item, and how often."""
+    """Return the items of interactions, each with its number of users and number of uses."""
     pairs = rows.group_by(["query_id", "doc_id"]).aggregate([([], "count_all")])
     counted = pairs.group_by("doc_id").aggregate([([], "count_all"), ("count_all", "sum")])
     columns = {
@@ -103,12 +111,12 @@ def counted_interactions(rows: pa.Table) -> ItemTable:
     return ItemTable.of(pa.table(columns), users)
 
 
-def _with_interactions(rows: pa.Table | None, used: pa.Table) -> ItemTable:
+def _with_interactions(rows: pa.Table | None, interactions: pa.Table) -> ItemTable:
     """Return the items of a table and all used items, with the counts of interactions.
 
     Without a table, the catalog consists of the used items.
     """
-    counted = counted_interactions(used)
+    counted = counted_interactions(interactions)
     if rows is None:
         return counted
     given = [name for name in _COUNTS if name in rows.column_names]
@@ -125,10 +133,12 @@ def _with_interactions(rows: pa.Table | None, used: pa.Table) -> ItemTable:
 
 
 def _refuse_bad_ids(rows: pa.Table, names: Collection[str]) -> None:
+    """Raise InputError for an id that is null or empty."""
     for name in names:
-        empty = pc.sum(pc.fill_null(pc.equal(rows[name], ""), True)).as_py()
-        if empty:
-            raise InputError(f"{empty:,} row(s) with an empty {name}; remove them")
+        is_empty = pc.fill_null(pc.equal(rows[name], ""), True)
+        count = pc.sum(is_empty).as_py()
+        if count:
+            raise InputError(f"{count:,} row(s) with an empty {name}; remove them")
 
 
 def _refuse_repeated(rows: pa.Table) -> None:
@@ -159,39 +169,43 @@ def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
     with about("items"):
         if measures.of_items and not len(table.rows):
             raise InputError("it has no rows; give the items of the catalog")
-        for name in measures.of_items:
-            needed = _column_of(name, measures)
+        for measure in measures.of_items:
+            needed = _column_of(measure, measures)
+            # A column that the table lacks consists of nulls.
             if needed is not None and table.rows[needed].null_count == len(table.rows):
                 ways = NameColumn("items", needed), Give("interactions", "FILE", words="give")
-                raise InputError(f"{name} needs the column {needed}", Either(ways))
-            if table.users is None and _needs_users(name, measures):
+                raise InputError(f"{measure} needs the column {needed}", Either(ways))
+            if table.users is None and _needs_users(measure, measures):
                 raise InputError(
-                    f"{name} needs the number of users in the training data",
+                    f"{measure} needs the number of users in the training data",
                     Give("items_users", "N", words="give"),
                 )
         _refuse_more_than_users(table)
 
 
 def _column_of(measure: str, measures: MeasureSet) -> str | None:
-    """Return the column that a measure needs in addition to doc_id."""
+    """Return the column that a measure needs in addition to doc_id, or None."""
     if measure == "categories":
         return "category"
     if measure not in ("novelty", "popularity"):
         return None
-    of = catalog_option(measures.options, f"{measure}_of")
-    return "popularity" if of == "users" else "interactions"
+    counted = catalog_option(measures.options, f"{measure}_of")
+    return "popularity" if counted == "users" else "interactions"
 
 
 def _needs_users(measure: str, measures: MeasureSet) -> bool:
+    """Whether a measure needs the number of all users."""
     options = measures.options
     if measure == "novelty":
         return catalog_option(options, "novelty_of") == "users"
-    is_share = catalog_option(options, "popularity_scale") == "share"
-    is_of_users = catalog_option(options, "popularity_of") == "users"
-    return measure == "popularity" and is_share and is_of_users
+    if measure != "popularity":
+        return False
+    counts_users = catalog_option(options, "popularity_of") == "users"
+    return counts_users and catalog_option(options, "popularity_scale") == "share"
 
 
 def _refuse_more_than_users(table: ItemTable) -> None:
+    """Raise InputError if an item has more users than there are."""
     if table.users is None:
         return
     most = pc.max(table.rows["popularity"]).as_py() or 0.0

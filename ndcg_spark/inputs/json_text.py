@@ -1,4 +1,4 @@
-"""JSON: one object per line, a list of such objects, or one object with all queries.
+"""Reads JSON: one object per line, a list of such objects, or one object with all queries.
 
 An object describes a document, or a query with lists of its documents. pyarrow parses JSON lines. A
 block that it refuses is read line by line. A line is broken if it is not one object of strict JSON
@@ -9,7 +9,7 @@ key that the first lines lack.
 import itertools
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,10 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.objects import Objects
 
 _BLANKS = " \t\r\f"
+#: The Arrow types of a number column, by the Python type of its first value.
+_NUMBER_TYPES = {int: pa.float64(), float: pa.float64(), str: pa.string()}
+#: The same for a column of text. The text of a fraction may be an id, so it is not parsed.
+_TEXT_TYPES = {int: pa.int64(), str: pa.string()}
 _LIST = re.compile(r"\s*\[\s*\{")
 _SPACE = re.compile(r"[ \t\r\n]*")
 #: The key that identifies a file from mteb.
@@ -47,9 +51,11 @@ _decoder = json.JSONDecoder(
 
 @dataclass(frozen=True)
 class JsonLines:
-    """Objects with these keys for our columns; `absent` are the keys of our other columns."""
+    """Reads JSON lines, or a list of objects as if each were on its own line."""
 
+    #: The key of each of our columns that the first lines have.
     columns: Mapping[str, str]
+    #: The keys of our other columns.
     absent: Sequence[str] = ()
     #: Whether a line has lists of documents. If there are no ranks, a document's position in the
     #: list, from 1, is its rank.
@@ -60,6 +66,7 @@ class JsonLines:
     labels: Collection[str] = ()
 
     def parts(self, file: File) -> Iterator[bytes]:
+        """Yield the file in parts of whole lines, which `read` parses."""
         if not begins_list(file.head()):
             yield from blocks(file)
             return
@@ -68,32 +75,40 @@ class JsonLines:
             yield "\n".join(some).encode()
 
     def read(self, block: bytes) -> ParsedPart:
+        """Return the columns of a part, and its lines that are not rows."""
         block, broken = valid_lines(block)
         lines = (line for line in filled_lines(block) if line.strip(_BLANKS))
         table = self._parsed(block)
-        if table is not None:
-            columns = {ours: table.column(theirs) for ours, theirs in self.columns.items()}
-            texts = {
-                name: column.cast(pa.string())
-                for name, column in columns.items()
-                if not self._is_number(name)
-            }
-            return ParsedPart(with_numbers({**columns, **texts}, lines, self.labels), broken)
-        rows: list[tuple[dict[str, str | None], str]] = []
+        if table is None:
+            return self._read_lines(lines, broken)
+        columns = {}
+        for ours, theirs in self.columns.items():
+            column = table.column(theirs)
+            columns[ours] = column if self._is_number(ours) else column.cast(pa.string())
+        return ParsedPart(with_numbers(columns, lines, self.labels), broken)
+
+    def _read_lines(self, lines: Iterable[str], broken: Sequence[str]) -> ParsedPart:
+        """Return the columns of lines that are read one by one. `broken` are earlier lines."""
+        broken = list(broken)
+        rows: list[dict[str, str | None]] = []
+        line_of_rows: list[str] = []
         for line in lines:
             parsed = self._rows(line)
             if parsed is None:
                 broken.append(line)
             else:
-                rows += ((row, line) for row in parsed)
-        names = dict.fromkeys([*self.columns, *self._paths, *(["rank"] if self.has_lists else [])])
-        read = {
-            name: pa.chunked_array([[row[name] for row, _ in rows]], pa.string()) for name in names
-        }
-        read_lines = (line for _, line in rows)
-        return ParsedPart(with_numbers(read, read_lines, self.labels), broken)
+                rows.extend(parsed)
+                line_of_rows.extend([line] * len(parsed))
+        names = [*self.columns, *self._paths]
+        if self.has_lists:
+            names.append("rank")
+        columns = {}
+        for name in names:
+            columns[name] = pa.chunked_array([[row[name] for row in rows]], pa.string())
+        return ParsedPart(with_numbers(columns, line_of_rows, self.labels), broken)
 
     def _is_number(self, name: str) -> bool:
+        """Whether a column has numbers, and not labels for grades."""
         return name in NUMBERS and not (self.labels and name == "relevance")
 
     def _parsed(self, block: bytes) -> pa.Table | None:
@@ -104,14 +119,11 @@ class JsonLines:
             return None
         try:
             first = json.loads(block.lstrip().partition(b"\n")[0])
-            # The text of a fraction may be an id, so it is not parsed.
-            numbers, texts = dict.fromkeys((int, float), pa.float64()), {int: pa.int64()}
-            kinds = {
-                theirs: ((numbers if self._is_number(ours) else texts) | {str: pa.string()})[
-                    type(first[theirs])
-                ]
-                for ours, theirs in self.columns.items()
-            }
+            kinds = {}
+            for ours, theirs in self.columns.items():
+                known = _NUMBER_TYPES if self._is_number(ours) else _TEXT_TYPES
+                # A value of a different type raises KeyError.
+                kinds[theirs] = known[type(first[theirs])]
             table = arrow_json.read_json(
                 pa.BufferReader(block),
                 arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
@@ -123,7 +135,8 @@ class JsonLines:
             return None
         # Arrow would read two objects in a line as two rows, and an object on two lines as one.
         lines = block.strip().count(b"\n") + 1
-        return table if len(table) == lines == block.count(b"}\n{") + 1 else None
+        objects = block.count(b"}\n{") + 1
+        return table if len(table) == lines == objects else None
 
     def _rows(self, line: str) -> list[dict[str, str | None]] | None:
         """Return the rows of a line by our names, or None if it is broken."""
@@ -138,6 +151,7 @@ class JsonLines:
         rows = _documents(row) if self.has_lists else [row]
         if rows is None:
             return None
+        # Numbers are text here. Any other value is an object, a list, true or false.
         for each in rows:
             if not all(value is None or isinstance(value, str) for value in each.values()):
                 return None
@@ -145,6 +159,7 @@ class JsonLines:
 
     @property
     def _paths(self) -> Mapping[str, str]:
+        """The paths of our columns that are within objects."""
         return {} if self.objects is None else self.objects.paths
 
     def _within(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,8 +172,9 @@ class JsonLines:
         found: dict[str, Any] = dict.fromkeys(self.objects.documents)
         for ours, path in self.objects.row.items():
             found[ours] = _at_path(values, path)
-        # Without a list of documents its name is empty, and a key may be empty, too.
-        documents = values.get(self.objects.column) if self.objects.documents else None
+        if not self.objects.documents:
+            return found
+        documents = values.get(self.objects.column)
         if documents is None:
             return found
         if not isinstance(documents, list):
@@ -169,7 +185,7 @@ class JsonLines:
         return found
 
     def _values(self, line: str) -> dict[str, Any] | None:
-        """Return the values of an object, or None unless it has some of our keys, each once."""
+        """Return the values of an object, or None if it has none of our keys, or one twice."""
         try:
             members = _decoded(line)
         except (ValueError, RecursionError):
@@ -218,6 +234,7 @@ def begins_list(text: str) -> bool:
 
 
 def _text(file: File) -> str:
+    """Return the whole text of a file."""
     with file.open() as stream:
         return str(stream.read().decode("utf-8-sig", "replace"))
 
@@ -225,7 +242,7 @@ def _text(file: File) -> str:
 def objects_of_list(text: str, path: str) -> Iterator[str]:
     """Yield each object of a list as one line of text.
 
-    Raise InputError at the place where the text has a different form.
+    Raise InputError where the text has a different form.
     """
     decoder = json.JSONDecoder()
     at = text.index("[") + 1
@@ -236,31 +253,32 @@ def objects_of_list(text: str, path: str) -> Iterator[str]:
         try:
             _, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            raise _no_list(path, first_line(error)) from error
+            raise _not_json(path, first_line(error)) from error
         # JSON strings contain no line ends, so only those between values are replaced.
         yield text[at:end].replace("\r", " ").replace("\n", " ")
         at = _after_space(text, end)
         separator = text[at : at + 1]
         at += 1
     if separator != "]" or text[at:].strip():
-        raise _no_list(path, f"after {text[max(0, end - 40) : end]!r}")
+        raise _not_json(path, f"after {text[max(0, end - 40) : end]!r}")
 
 
-def _no_list(path: str, why: str) -> InputError:
+def _not_json(path: str, why: str) -> InputError:
     to_do = "write it again, or write one object per line as .jsonl"
     return InputError(f"{path} is not JSON, {why}; {to_do}")
 
 
 def _after_space(text: str, at: int) -> int:
+    """Return the position of the next character that is not a blank or a line end."""
     found = _SPACE.match(text, at)
     return found.end() if found else at
 
 
 def _documents(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Return one row per document of the lists, with its rank.
+    """Return one row for each document in the lists of a row, with its rank.
 
     Return None if they are not lists of the same length. A query without a list becomes a row
-    without a document. An empty list adds no rows.
+    without a document. There are no rows for an empty list.
     """
     lists = {name: row[name] for name in ("doc_id", *NUMBERS) if row.get(name) is not None}
     if not lists:
@@ -279,8 +297,9 @@ def _documents(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 @dataclass(frozen=True)
 class JsonObject:
-    """{query: {document: number}}; `names` are the column names of query, document and number."""
+    """Reads a file that is one object, {query: {document: number}}."""
 
+    #: Our names of query, document and number, in that order.
     names: Sequence[str]
     #: The labels that stand for grades; empty if grades are numbers.
     labels: Collection[str] = ()
@@ -295,30 +314,42 @@ class JsonObject:
             what = f"{file.path} is not JSON, {first_line(error)}"
             raise InputError(f"{what}; write it again") from error
         queries = _predictions(queries, file.path)
-        is_good = isinstance(queries, tuple) and all(
-            isinstance(documents, tuple) for _, documents in queries
-        )
-        if not is_good or any(
-            isinstance(value, (list, tuple, bool, float))
-            for _, rows in queries
-            for _, value in rows
-        ):
+        if not _has_numbers_of_documents(queries):
             form = "{query: {document: number}}"
             to_do = "write it in that form, one file per run, or as JSON lines"
             raise InputError(f"{file.path} is not {form}; {to_do}")
-        rows = (
-            (query, document, number)
-            for query, documents in queries
-            for document, number in documents
-        )
-        while some := [*itertools.islice(rows, _DOCUMENTS)]:
+        rows = _rows_of_queries(queries)
+        while some := list(itertools.islice(rows, _DOCUMENTS)):
             yield some
 
     def read(self, rows: Sequence[tuple[str, str, str | None]]) -> ParsedPart:
+        """Return the columns of a part, which has a query, a document and a number in each row."""
         values = (pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True))
         lines = (json.dumps({query: {document: number}}) for query, document, number in rows)
         columns = dict(zip(self.names, values, strict=True))
         return ParsedPart(with_numbers(columns, lines, self.labels))
+
+
+def _has_numbers_of_documents(queries: Any) -> bool:
+    """Whether a decoded value has the form {query: {document: number}}."""
+    # An object is a tuple of pairs.
+    if not isinstance(queries, tuple):
+        return False
+    for _, documents in queries:
+        if not isinstance(documents, tuple):
+            return False
+        for _, number in documents:
+            # A number is text as it is written. Only NaN and Infinity are floats.
+            if isinstance(number, (list, tuple, bool, float)):
+                return False
+    return True
+
+
+def _rows_of_queries(queries: Any) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the query, the document and the number of each row."""
+    for query, documents in queries:
+        for document, number in documents:
+            yield query, document, number
 
 
 def _predictions(members: Any, path: str) -> Any:
@@ -328,15 +359,18 @@ def _predictions(members: Any, path: str) -> Any:
     """
     if not isinstance(members, tuple) or _MTEB not in dict(members):
         return members
-    splits = []
+    names = []
+    predictions = []
     for subset, content in members:
         if subset != _MTEB and isinstance(content, tuple):
-            splits += [(f"{subset}/{split}", queries) for split, queries in content]
-    if len(splits) != 1:
-        names = ", ".join(name for name, _ in splits)
+            for split, queries in content:
+                names.append(f"{subset}/{split}")
+                predictions.append(queries)
+    if len(names) != 1:
+        what = f"{path} has the predictions for {len(names)} splits, {', '.join(names)}"
         to_do = "write each split as {query: {document: score}}, one file per split"
-        raise InputError(f"{path} has the predictions for {len(splits)} splits, {names}; {to_do}")
-    return splits[0][1]
+        raise InputError(f"{what}; {to_do}")
+    return predictions[0]
 
 
 def _decoded(text: str) -> Any:
@@ -346,5 +380,6 @@ def _decoded(text: str) -> Any:
     """
     content = _decoder.decode(text)
     if "\\ud" in text or "\\uD" in text:
+        # Half of a pair cannot be encoded.
         json.dumps(content, ensure_ascii=False).encode()
     return content

@@ -1,4 +1,4 @@
-"""Converts tables that people have in Python to Arrow, without an engine.
+"""Converts tables in Python to Arrow, without an engine.
 
 A table is a pandas, Polars or pyarrow table, a named Series with its index, tuples, or a
 dictionary: of columns, {query: {document: number}}, {query: [document, ...]}, one of these by run,
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError, first_line, within
 from ndcg_spark.inputs.column_names import doubtful_run, is_alias, resolve_columns
-from ndcg_spark.inputs.mixed_types import concatenated, is_list
+from ndcg_spark.inputs.mixed_types import concatenated, is_list, is_whole
 from ndcg_spark.inputs.objects import find_objects, flattened, kinds_of_schema, plain_names
 from ndcg_spark.inputs.reshape import ways_without_scores
 from ndcg_spark.schemas import OF_RESULTS
@@ -27,6 +27,7 @@ from ndcg_spark.voices import Advice
 
 #: The run name of results that are given without one.
 RUN = "run"
+#: Types that some engine does not read, and the nearest type that every engine reads.
 _WIDER = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
@@ -43,6 +44,7 @@ _UNREADABLE = re.compile(
     r"halffloat|dictionary<|decimal256\(|timestamp\[ns|(duration|fixed_size_binary|time32|time64)\["
 )
 _LISTS = (list, tuple, set, frozenset, np.ndarray, pd.Series)
+_CONTAINERS = (Mapping, *_LISTS)
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -62,7 +64,7 @@ def is_readable(kind: pa.DataType) -> bool:
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Return a type with which every engine reads the same values.
 
-    It is the type itself if that is such a type, or if there is no such type.
+    This is the type itself if every engine reads it, or if no type has the same values.
     """
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
@@ -70,12 +72,14 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.list_(plain_type(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, plain_type(field.type)) for field in kind])
-    # Text keeps every digit, and becomes the nearest double.
-    return pa.string() if pa.types.is_decimal256(kind) else _WIDER.get(kind, kind)
+    if pa.types.is_decimal256(kind):
+        # Text keeps every digit, and becomes the nearest double.
+        return pa.string()
+    return _WIDER.get(kind, kind)
 
 
 def is_spark(table: Any) -> bool:
-    """Whether a table is a Spark DataFrame, or has one for a run."""
+    """Whether a table is a Spark DataFrame, or a dictionary by run that contains one."""
     tables = table.values() if isinstance(table, Mapping) else [table]
     return any(type(table).__module__.startswith("pyspark.") for table in tables)
 
@@ -86,11 +90,14 @@ def to_arrow(table: Any, wanted: Sequence[str] | None) -> pa.Table:
     It has only the columns that may be `wanted`, or all columns if that is None.
     """
     names = wanted or ()
-    is_by_run = (
-        isinstance(table, Mapping) and "run" in names and any(map(_is_table, table.values()))
-    )
+    is_by_run = False
+    if isinstance(table, Mapping) and "run" in names:
+        is_by_run = any(map(_is_table, table.values()))
     try:
-        rows = _run_tables(table, names) if is_by_run else _columns(_arrow(table, names), names)
+        if is_by_run:
+            rows = _rows_of_runs(table, names)
+        else:
+            rows = _wanted_columns(_any_to_arrow(table, names), names)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"it cannot be read as a table, {first_line(error)}; give each column one type; "
@@ -102,52 +109,59 @@ def to_arrow(table: Any, wanted: Sequence[str] | None) -> pa.Table:
 
 
 def run_name(run: object) -> str:
+    """Return the name of a run, or raise InputError if it is not text."""
     if isinstance(run, str):
         return run
     raise InputError(f"{run!r} is not a run name; give text")
 
 
 def _is_table(value: Any) -> bool:
+    """Whether a value of {run: table} is a table, and not a number or a list of ids."""
     if isinstance(value, Mapping):
-        return any(isinstance(entry, (Mapping, *_LISTS)) for entry in value.values())
+        return any(isinstance(entry, _CONTAINERS) for entry in value.values())
     if isinstance(value, list | tuple):
         return bool(value) and isinstance(value[0], tuple)
     return is_frame(value)
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is a table with columns of its own, and not a Python collection."""
+    """Whether a value is an object with columns, such as a DataFrame, not a Python collection."""
     # This checks the class, because a lazy Polars frame warns about the cost of its `columns`.
     return any(hasattr(type(value), name) for name in ("columns", "column_names", "schema"))
 
 
-def _run_tables(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
-    """Return the rows of all runs in one table.
-
-    Ids become text, because one run may have numbers where a different run has text.
-    """
-    parts, order = [], dict[str, str]()
-    for run, one in table.items():
+def _rows_of_runs(tables: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
+    """Return the rows of {run: table} in one table."""
+    parts = []
+    # The first run that has only scores, and the first that has only ranks.
+    first_with_only: dict[str, str] = {}
+    for run, table in tables.items():
         with within(f"run {run_name(run)!r}"):
-            rows = _of_one_run(one, wanted)
-        ordered_by = {"score", "rank"}.intersection(rows.column_names)
-        if len(ordered_by) == 1:
-            order.setdefault(ordered_by.pop(), run)
-        for at, field in enumerate(rows.schema):
-            is_whole = pa.types.is_integer(field.type)
-            is_whole |= pa.types.is_decimal(field.type) and field.type.scale == 0
-            if field.name in ("dataset", "query_id", "doc_id") and is_whole:
-                rows = rows.set_column(at, field.name, rows[at].cast(pa.string()))
-        parts.append(rows.append_column("run", pa.array([run] * rows.num_rows, pa.string())))
-    if len(order) > 1:
+            rows = _rows_of_run(table, wanted)
+        numbers = {"score", "rank"}.intersection(rows.column_names)
+        if len(numbers) == 1:
+            first_with_only.setdefault(numbers.pop(), run)
+        names = pa.array([run] * rows.num_rows, pa.string())
+        parts.append(_with_text_ids(rows).append_column("run", names))
+    if len(first_with_only) > 1:
         raise InputError(
-            f"run {order['score']!r} has only scores and run {order['rank']!r} "
-            "only ranks or lists; use the same form for both"
+            f"run {first_with_only['score']!r} has only scores and "
+            f"run {first_with_only['rank']!r} only ranks or lists; use the same form for both"
         )
     return concatenated(parts)
 
 
-def _of_one_run(table: Any, wanted: Sequence[str]) -> pa.Table:
+def _with_text_ids(rows: pa.Table) -> pa.Table:
+    """Return the rows with whole numbers among the ids as text, because other runs have text."""
+    for at, field in enumerate(rows.schema):
+        is_id = field.name in ("dataset", "query_id", "doc_id")
+        if is_id and is_whole(field.type):
+            texts = rows[at].cast(pa.string())
+            rows = rows.set_column(at, field.name, texts)
+    return rows
+
+
+def _rows_of_run(table: Any, wanted: Sequence[str]) -> pa.Table:
     """Return the rows of a named run, without its run column.
 
     Raise InputError if that column has several runs.
@@ -169,32 +183,44 @@ def without_doubtful_run(rows: pa.Table) -> pa.Table:
     return rows if column is None else rows.drop_columns([column])
 
 
-def _columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
+def _wanted_columns(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
     """Return the columns that may be wanted, in plain types, under our names if they have one."""
-    objects = find_objects(kinds_of_schema(table.schema), wanted, {}) if wanted else None
-    if objects is not None and not objects.is_plain:
-        table = flattened(table, objects)
+    if wanted:
+        table = _without_deep_objects(table, wanted)
     has_structs = any(holds_structs(column.type) for column in table.columns)
-    ours = _names(table, wanted)
+    ours = _our_names(table, wanted)
+    # Lists of structs may hold the missing columns; they are checked when they become rows.
     if not has_structs:
-        _refuse_lacking(table, wanted, ours)
-    columns, names = [], []
+        _refuse_missing_columns(table, wanted, ours)
+    columns = []
+    names = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         # If judgments are expected, columns of results show that the tables are swapped.
         is_of_results = name.lower() in OF_RESULTS
-        if not wanted or name in ours or holds_structs(column.type) or is_of_results:
+        may_be_ours = name in ours or holds_structs(column.type) or is_of_results
+        if may_be_ours or not wanted:
             columns.append(_plain_column(column))
             names.append(ours.get(name, name))
     return pa.table(columns, names)
 
 
-def _names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
-    """Return {name of a column in the table: our name of it} for the columns that are wanted."""
+def _without_deep_objects(table: pa.Table, wanted: Sequence[str]) -> pa.Table:
+    """Return the table with fields of nested objects as columns if some of them are ours."""
+    objects = find_objects(kinds_of_schema(table.schema), wanted, {})
+    if objects is None or objects.is_plain:
+        return table
+    return flattened(table, objects)
+
+
+def _our_names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
+    """Return our names of the table's columns that are wanted, such as `{"docno": "doc_id"}`."""
     columns = plain_names(kinds_of_schema(table.schema))
     theirs_by_ours = resolve_columns({}, wanted or ("dataset", "query_id"), columns)
     ours_by_theirs = {theirs: ours for ours, theirs in theirs_by_ours.items()}
+    doubtful = None
     is_of_documents = "doc_id" in wanted
-    doubtful = doubtful_run(theirs_by_ours, {}) if is_of_documents else None
+    if is_of_documents:
+        doubtful = doubtful_run(theirs_by_ours, {})
     if doubtful is not None:
         # It keeps its name until its values show whether it names a run.
         ours_by_theirs[doubtful] = doubtful
@@ -207,30 +233,38 @@ def _names(table: pa.Table, wanted: Sequence[str]) -> dict[str, str]:
     return ours_by_theirs
 
 
-def _refuse_lacking(table: pa.Table, wanted: Sequence[str], ours: Mapping[str, str]) -> None:
-    """Raise InputError if a table lacks columns that every row needs.
+def _refuse_missing_columns(
+    table: pa.Table, wanted: Sequence[str], ours: Mapping[str, str]
+) -> None:
+    """Raise InputError if the table lacks a column that every row needs.
 
-    `ours` has our names of the columns that it has.
+    `ours` has our names of its columns, such as `{"docno": "doc_id"}`.
     """
     has = {*ours.values()}
-    lost = []
+    missing = []
     for name in ("query_id", "doc_id", "weight"):
         if name in wanted and name not in has:
-            lost.append(name)
-    advice = None
-    if "score" in wanted and not _is_ranked(table, has):
-        if not lost:
-            advice = _ways_without_scores(table, ours)
-        lost.append("score or rank")
-    if not lost:
+            missing.append(name)
+    if "score" in wanted and not _has_order(table, has):
+        missing.append("score or rank")
+    if not missing:
         return
-    to_do = f"rename its columns to {' and '.join(lost)}"
-    if lost == ["doc_id"]:
-        to_do += f", or {ROWS_ARE_DOCUMENTS}"
-    if "ndcg" in wanted:
-        to_do = "give the columns run, query_id and a measure"
-    what = f"{len(lost)} column(s) missing, {', '.join(lost)}"
+    advice = None
+    if missing == ["score or rank"]:
+        advice = _ways_without_scores(table, ours)
+    what = f"{len(missing)} column(s) missing, {', '.join(missing)}"
+    to_do = _how_to_give(missing, wanted)
     raise InputError(f"{what}; it has {', '.join(table.column_names)}; {to_do}", advice)
+
+
+def _how_to_give(missing: Sequence[str], wanted: Sequence[str]) -> str:
+    """Return what to do about missing columns, as the end of a message."""
+    if "ndcg" in wanted:
+        return "give the columns run, query_id and a measure"
+    to_do = f"rename its columns to {' and '.join(missing)}"
+    if missing == ["doc_id"]:
+        to_do += f", or {ROWS_ARE_DOCUMENTS}"
+    return to_do
 
 
 def _ways_without_scores(table: pa.Table, ours: Mapping[str, str]) -> Advice | None:
@@ -241,14 +275,16 @@ def _ways_without_scores(table: pa.Table, ours: Mapping[str, str]) -> Advice | N
     return None
 
 
-def _is_ranked(table: pa.Table, has: Collection[str]) -> bool:
-    """Whether the table says in which order its rows are. A table without rows needs no order."""
-    if "score" in has or "rank" in has or not table.num_rows:
+def _has_order(table: pa.Table, has: Collection[str]) -> bool:
+    """Whether scores, ranks or lists order the documents. A table without rows needs no order."""
+    if not table.num_rows:
+        return True
+    if "score" in has or "rank" in has:
         return True
     return any(is_list(column.type) for column in table.columns)
 
 
-def _arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
+def _any_to_arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
     """Return a table of any kind as Arrow, with the user's names.
 
     Raise InputError for an object that is not a table.
@@ -256,23 +292,25 @@ def _arrow(table: Any, wanted: Sequence[str]) -> pa.Table:
     if isinstance(table, pd.Series):
         table = table.reset_index()
     if isinstance(table, pd.DataFrame):
-        return _of_pandas(table, wanted)
+        return _from_pandas(table, wanted)
     if isinstance(table, Mapping):
-        return _of_dictionary(table, wanted)
+        return _from_dictionary(table, wanted)
     if is_spark(table):
-        return _of_spark(table, wanted)
+        return _from_spark(table, wanted)
     if type(table).__module__.startswith("polars") and hasattr(table, "collect"):
         table = table.collect()
     if hasattr(table, "__arrow_c_stream__"):
         return pa.table(table)
-    rows = list(table) if isinstance(table, Iterable) else []
-    kinds = {*map(_kind_of_row, rows)}
+    rows = []
+    if isinstance(table, Iterable):
+        rows = list(table)
+    kinds = set(map(_kind_of_row, rows))
     if kinds == {"dictionary"}:
         # from_pylist would use only the keys of the first dictionary.
         return pa.Table.from_struct_array(pa.array(map(dict, rows)))
     if kinds != {"tuple"}:
-        raise _no_table(table, rows)
-    return _of_tuples(rows, wanted)
+        raise _not_a_table(table, rows)
+    return _from_tuples(rows, wanted)
 
 
 def _kind_of_row(row: Any) -> str:
@@ -281,15 +319,17 @@ def _kind_of_row(row: Any) -> str:
     return "tuple" if isinstance(row, tuple) else "other"
 
 
-def _of_pandas(table: pd.DataFrame, wanted: Sequence[str]) -> pa.Table:
+def _from_pandas(table: pd.DataFrame, wanted: Sequence[str]) -> pa.Table:
+    """Return a pandas table as Arrow, with its index if that contains ids."""
     # The index may contain ids, for example after groupby or pivot.
-    is_key = False
+    is_index_wanted = False
     for level in table.index.names:
-        is_key |= any(is_alias(name, str(level)) for name in (*wanted, "query_id"))
-    return pa.Table.from_pandas(table, preserve_index=is_key)
+        is_index_wanted |= any(is_alias(name, str(level)) for name in (*wanted, "query_id"))
+    return pa.Table.from_pandas(table, preserve_index=is_index_wanted)
 
 
-def _of_spark(table: Any, wanted: Sequence[str]) -> pa.Table:
+def _from_spark(table: Any, wanted: Sequence[str]) -> pa.Table:
+    """Return the columns of a Spark DataFrame that may be wanted, as Arrow."""
     # Imported here, because tables of other kinds need no engine.
     from ndcg_spark.engine import require_read_values
 
@@ -307,7 +347,7 @@ def _of_spark(table: Any, wanted: Sequence[str]) -> pa.Table:
     return table.select(*kept).toArrow()
 
 
-def _no_table(table: Any, rows: Sequence[Any]) -> InputError:
+def _not_a_table(table: Any, rows: Sequence[Any]) -> InputError:
     """Return the error for an object that is not a table; `rows` are its items."""
     what = f"{type(table).__name__} is not a table"
     if hasattr(type(table), "to_dataframe"):
@@ -321,8 +361,8 @@ def _no_table(table: Any, rows: Sequence[Any]) -> InputError:
     )
 
 
-def _of_tuples(rows: Sequence[tuple[Any, ...]], wanted: Sequence[str]) -> pa.Table:
-    """Return the rows of tuples. Unnamed fields are a query, a document and numbers."""
+def _from_tuples(rows: Sequence[tuple[Any, ...]], wanted: Sequence[str]) -> pa.Table:
+    """Return tuples as a table. Unless they are named, their fields are query, document, number."""
     numbers = [name for name in ("relevance", "score") if name in wanted]
     names = getattr(rows[0], "_fields", ("query_id", "doc_id", *numbers))
     for row in rows:
@@ -336,19 +376,22 @@ def _of_tuples(rows: Sequence[tuple[Any, ...]], wanted: Sequence[str]) -> pa.Tab
     return pa.table(columns)
 
 
-def _of_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
+def _from_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
+    """Return a dictionary as a table. Its keys are names of columns, or queries."""
     keys = [str(key) for key, value in table.items() if not isinstance(value, Mapping)]
-    if "doc_id" in wanted and not any(is_alias(name, key) for name in wanted for key in keys):
-        return _nested(table, wanted)
+    has_columns = any(is_alias(name, key) for name, key in itertools.product(wanted, keys))
+    if "doc_id" in wanted and not has_columns:
+        return _from_queries(table, wanted)
     for key, value in table.items():
-        if not isinstance(value, Iterable) or isinstance(value, str):
-            beside = "weight" if "weight" in wanted else "other columns"
+        is_column = isinstance(value, Iterable) and not isinstance(value, str)
+        if not is_column:
+            others = "weight" if "weight" in wanted else "other columns"
             what = f"{key!r} has {type(value).__name__}, which is not a column"
-            raise InputError(f"{what}; give a table with query_id and {beside}")
+            raise InputError(f"{what}; give a table with query_id and {others}")
     return pa.table(dict(table))
 
 
-def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
+def _from_queries(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     """Return the rows of {query: {document: number}} or {query: [document, ...]}.
 
     The order of a list is the rank.
@@ -356,7 +399,7 @@ def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     number = "score" if "score" in wanted else "relevance"
     columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], number: [], "rank": []}
     for query, documents in table.items():
-        if _is_numbered(documents):
+        if _has_numbers(documents):
             ids, values = list(documents), list(documents.values())
             ranks: list[int | None] = [None] * len(ids)
         elif _is_list(documents, is_ordered=number == "score"):
@@ -375,14 +418,14 @@ def _nested(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
         if isinstance(value, (bool, np.bool_, tuple)):
             raise TypeError("an id or a number is true, false or a tuple")
     for name in (number, "rank"):
-        given = set(columns[name]) - {None}
-        if not given:
+        has_values = any(value is not None for value in columns[name])
+        if not has_values:
             del columns[name]
     return pa.table(columns)
 
 
-def _is_numbered(documents: Any) -> bool:
-    """Whether these are documents that each have a number."""
+def _has_numbers(documents: Any) -> bool:
+    """Whether these are documents with numbers, {document: number}."""
     if not isinstance(documents, Mapping):
         return False
     return not any(isinstance(value, Mapping) for value in documents.values())
@@ -396,6 +439,7 @@ def _is_list(documents: Any, *, is_ordered: bool) -> bool:
 
 
 def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column in a type that every engine reads."""
     kind = plain_type(column.type)
     if pa.types.is_dictionary(column.type):
         # pyarrow cannot cast the whole column for every kind of text.

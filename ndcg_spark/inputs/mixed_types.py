@@ -1,7 +1,7 @@
-"""One type for a column that has different types in several files or tables. No value changes.
+"""Finds one type for a column that has different types in several files or tables.
 
-A number becomes the same value that `rules.typed` makes of it in its own type, and an id becomes
-text. So the same rows have the same scores and the same fingerprint for all types of the files.
+No value changes: a number becomes the double that `rules.typed` converts it to, and an id becomes
+text. So the same rows have the same scores and the same fingerprint, whatever types the files have.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,92 +16,141 @@ _NUMBERS = ("relevance", "score", "rank", "weight")
 
 
 def is_list(kind: pa.DataType) -> bool:
-    is_plain = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    return bool(is_plain or pa.types.is_fixed_size_list(kind))
+    """Whether the values are lists of any kind."""
+    if pa.types.is_fixed_size_list(kind):
+        return True
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def is_whole(kind: pa.DataType) -> bool:
+    """Whether the values are whole numbers, including decimals without decimal places."""
+    if pa.types.is_decimal(kind):
+        return bool(kind.scale == 0)
+    return bool(pa.types.is_integer(kind))
 
 
 def common_type(name: str, kinds: Iterable[pa.DataType]) -> pa.DataType | None:
-    """Return a type for the column `name`, ours or an alias, or None if no type fits all values."""
-    known = [kind for kind in dict.fromkeys(kinds) if not pa.types.is_null(kind)]
-    if len(known) < 2:
-        return known[0] if known else pa.string()
-    if all(map(is_list, known)):
-        value = common_type(name, [kind.value_type for kind in known])
-        return None if value is None else pa.list_(value)
-    if all(map(pa.types.is_struct, known)):
-        return _common_struct(known)
-    if any(is_alias(ours, name) for ours in _IDS):
-        return _common_id(known)
-    if any(is_alias(ours, name) for ours in _NUMBERS):
-        return _common_number(known)
-    return _common_date(known)
+    """Return a type for a column that has these types, or None if no type fits all values.
+
+    `name` is our name of the column, or an alias of it.
+    """
+    # A column of nulls fits every type.
+    distinct = [kind for kind in dict.fromkeys(kinds) if not pa.types.is_null(kind)]
+    if not distinct:
+        return pa.string()
+    if len(distinct) == 1:
+        return distinct[0]
+    if all(map(is_list, distinct)):
+        return _common_list(name, distinct)
+    if all(map(pa.types.is_struct, distinct)):
+        return _common_struct(distinct)
+    return _common_plain_type(name, distinct)
 
 
-def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
-    """Return the type for dates of scores, which are times in pandas and dates elsewhere."""
-    for kind in kinds:
-        is_time = pa.types.is_timestamp(kind)
-        if is_time and kind.tz is not None:
-            return None
-        if not is_time and not pa.types.is_date(kind):
-            return None
-    return pa.timestamp("us")
+def _common_list(name: str, kinds: Sequence[pa.DataType]) -> pa.DataType | None:
+    """Return a type for lists, or None if no type fits their values."""
+    value = common_type(name, [kind.value_type for kind in kinds])
+    if value is None:
+        return None
+    return pa.list_(value)
 
 
 def _common_struct(kinds: Sequence[pa.DataType]) -> pa.DataType:
     """Return a struct type without the fields for which no type fits."""
-    fields = dict[str, list[pa.DataType]]()
-    for kind in kinds:
-        for field in kind:
-            fields.setdefault(field.name, []).append(field.type)
-    common = {name: common_type(name, found) for name, found in fields.items()}
-    return pa.struct([(name, kind) for name, kind in common.items() if kind is not None])
+    fields = []
+    for name, found in _types_by_name(kinds).items():
+        kind = common_type(name, found)
+        if kind is not None:
+            fields.append((name, kind))
+    return pa.struct(fields)
+
+
+def _common_plain_type(name: str, kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """Return a type for values that are neither lists nor structs, or None."""
+    if any(is_alias(ours, name) for ours in _IDS):
+        return _common_id(kinds)
+    if any(is_alias(ours, name) for ours in _NUMBERS):
+        return _common_number(kinds)
+    return _common_date(kinds)
 
 
 def _common_id(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """Return a type for ids, or None if some types are not types of ids."""
     if all(map(pa.types.is_signed_integer, kinds)):
         return pa.int64()
-    for kind in kinds:
-        is_whole = pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
-        if not is_whole and not pa.types.is_string(kind):
-            return None
-    return pa.string()
+    if all(is_whole(kind) or pa.types.is_string(kind) for kind in kinds):
+        return pa.string()
+    return None
 
 
 def _common_number(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """Return a type for numbers, or None if some types are neither numbers nor text."""
     if all(map(pa.types.is_signed_integer, kinds)):
         return pa.int64()
-    for kind in kinds:
-        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        if not is_number and not pa.types.is_decimal(kind) and not pa.types.is_string(kind):
-            return None
-    # As text, a value that is not a number can be shown as it is.
-    has_text = any(map(pa.types.is_string, kinds))
-    return pa.string() if has_text else pa.float64()
+    if not all(map(_is_number_or_text, kinds)):
+        return None
+    if any(map(pa.types.is_string, kinds)):
+        # As text, a value that is not a number can be shown as it is.
+        return pa.string()
+    return pa.float64()
+
+
+def _is_number_or_text(kind: pa.DataType) -> bool:
+    is_fraction = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(is_fraction or pa.types.is_integer(kind) or pa.types.is_string(kind))
+
+
+def _common_date(kinds: Collection[pa.DataType]) -> pa.DataType | None:
+    """Return the type for dates of scores, which pandas stores as times.
+
+    Return None if a type is neither a date nor a time without a time zone.
+    """
+    if all(map(_is_date, kinds)):
+        return pa.timestamp("us")
+    return None
+
+
+def _is_date(kind: pa.DataType) -> bool:
+    """Whether the values are dates, or times without a time zone."""
+    if pa.types.is_timestamp(kind):
+        return kind.tz is None
+    return bool(pa.types.is_date(kind))
+
+
+def _types_by_name(schemas: Iterable[Iterable[pa.Field]]) -> dict[str, list[pa.DataType]]:
+    """Return the types of the fields with the same name."""
+    types = dict[str, list[pa.DataType]]()
+    for schema in schemas:
+        for field in schema:
+            types.setdefault(field.name, []).append(field.type)
+    return types
 
 
 def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the values in the type that `common_type` has found, or in a plain type of theirs."""
+    """Return the values in a type that `common_type` or `memory.plain_type` has returned."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if values.type == kind or pa.types.is_null(values.type):
+    own = values.type
+    if own == kind or pa.types.is_null(own):
         return values.cast(kind)
-    if is_list(kind) and is_list(values.type):
+    if all(map(is_list, (own, kind))):
         return _as_lists(values, kind)
-    if pa.types.is_struct(kind) and pa.types.is_struct(values.type):
+    if all(map(pa.types.is_struct, (own, kind))):
         return _as_structs(values, kind)
-    if pa.types.is_decimal(values.type):
+    if pa.types.is_decimal(own):
         # Text becomes the nearest double, but a direct cast often gives a neighbour of it.
-        values = values.cast(pa.string())
-    elif pa.types.is_floating(values.type) and pa.types.is_string(kind):
+        return values.cast(pa.string()).cast(kind)
+    if pa.types.is_floating(own) and pa.types.is_string(kind):
         # The text of a float32 would be read as a different double.
-        values = values.cast(pa.float64())
+        return values.cast(pa.float64()).cast(kind)
     # A whole number beyond 2^53 becomes the nearest double.
-    is_rounded = pa.types.is_integer(values.type) and pa.types.is_floating(kind)
+    is_rounded = pa.types.is_integer(own) and pa.types.is_floating(kind)
     return values.cast(kind, safe=not is_rounded)
 
 
 def _as_lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return lists whose elements have the type of the lists in `kind`."""
+    # The offset of a list is where its elements begin; the last one is the number of elements.
     lengths = compute.fill_null(compute.list_value_length(values), 0)
     ends = compute.cumulative_sum(lengths.cast(pa.int32()))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
@@ -110,6 +159,7 @@ def _as_lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _as_structs(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return structs with the fields of `kind`; a missing field is null."""
     names = values.type.names
     fields = dict(zip(names, values.flatten(), strict=True))
     columns = []
@@ -125,18 +175,17 @@ def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
     Raise ArrowInvalid if no type fits.
     """
     parts = list(tables)
-    kinds = dict[str, list[pa.DataType]]()
-    for part in parts:
-        for field in part.schema:
-            kinds.setdefault(field.name, []).append(field.type)
-    for name, found in kinds.items():
-        kind = common_type(name, found)
-        if len(set(found)) > 1 and kind is not None:
+    schemas = [part.schema for part in parts]
+    for name, kinds in _types_by_name(schemas).items():
+        kind = common_type(name, kinds)
+        has_different_types = len(set(kinds)) > 1
+        if has_different_types and kind is not None:
             parts = [_with_type(part, name, kind) for part in parts]
     return pa.concat_tables(parts, promote_options="permissive")
 
 
 def _with_type(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:
+    """Return the table with this type for the column `name`, if it has that column."""
     at = table.schema.get_field_index(name)
     if at < 0:
         return table

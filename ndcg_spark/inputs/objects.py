@@ -60,7 +60,7 @@ class Objects:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all are direct fields of objects in a list, which every reader unpacks."""
+        """Whether all fields are direct fields of objects in a list, which every reader unpacks."""
         if self.row:
             return False
         return "." not in "".join(self.documents.values())
@@ -85,23 +85,20 @@ def find_objects(
     plain = plain_names(kinds)
     if len(plain) == len(kinds):
         return None
-    at_top = dict[str, str]()
-    elsewhere = dict[str, str]()
-    for ours, theirs in mapped.items():
-        place = at_top if theirs in plain else elsewhere
-        place[ours] = theirs
-    called = resolve_columns(at_top, names, plain)
+    mapped_columns = {ours: theirs for ours, theirs in mapped.items() if theirs in plain}
+    mapped_fields = {ours: theirs for ours, theirs in mapped.items() if theirs not in plain}
+    called = resolve_columns(mapped_columns, names, plain)
     row = dict[str, str]()
     for name in _ROW_COLUMNS:
         # A run or a dataset within an object may mean something else.
         is_looked_for = name == "query_id" or name in mapped
         if name in names and name not in called and is_looked_for:
-            row.update(_of_row(kinds, name, elsewhere))
+            row.update(_path_in_row(kinds, name, mapped_fields))
     column = ""
     documents = dict[str, str]()
     if "doc_id" in names and "doc_id" not in called:
         wanted = [name for name in DOCUMENT_COLUMNS if name in names]
-        column, documents = _of_documents(kinds, wanted, elsewhere)
+        column, documents = _list_of_documents(kinds, wanted, mapped_fields)
     found = Objects(row, column, documents)
     return found if found.paths else None
 
@@ -115,23 +112,23 @@ def plain_names(kinds: Kinds) -> list[str]:
     return names
 
 
-def _of_row(kinds: Kinds, name: str, mapped: Mapping[str, str]) -> dict[str, str]:
-    """Return {name: path} for a column of the row if one of the objects has it, or {}."""
+def _path_in_row(kinds: Kinds, name: str, mapped: Mapping[str, str]) -> dict[str, str]:
+    """Return where one of a row's objects has our column, {"query_id": "query.id"}, or {}."""
     paths = []
     for column, kind in kinds.items():
         if not isinstance(kind, Mapping):
             continue
         fields = _leaves(kind)
         if name in mapped:
-            own = _field_as_mapped(column, fields, mapped[name])
+            found = _field_as_mapped(column, fields, mapped[name])
         else:
-            own = _field_of_row(name, column, fields)
-        if own:
-            paths.append(f"{column}.{own}")
+            found = _field_of_row(name, column, fields)
+        if found:
+            paths.append(f"{column}.{found}")
     if len(paths) > 1:
         what = f"{len(paths)} fields may be the {name}, {' and '.join(paths)}"
         raise InputError(what, ChooseColumn(name, paths[0]))
-    return dict.fromkeys([name], paths[0]) if paths else {}
+    return {name: paths[0]} if paths else {}
 
 
 def _field_of_row(name: str, column: str, fields: Sequence[str]) -> str:
@@ -143,9 +140,10 @@ def _field_of_row(name: str, column: str, fields: Sequence[str]) -> str:
     # If the query is an object, its text is not its id.
     if theirs and not is_second_choice(name, theirs):
         return theirs
-    # The object may be a query or a user with an id of its own.
-    is_own = is_alias(name, f"{column}_id")
-    return _only_id(direct) if is_own else ""
+    # The object may be a query or a user, whose field `id` is its id.
+    if is_alias(name, f"{column}_id"):
+        return _only_id(direct)
+    return ""
 
 
 def _without_objects(fields: Sequence[str]) -> list[str]:
@@ -154,44 +152,47 @@ def _without_objects(fields: Sequence[str]) -> list[str]:
 
 
 def _only_id(paths: Iterable[str]) -> str:
-    """Return the path that ends in the name of an id, or "" unless there is exactly one."""
-    own = []
-    for path in paths:
-        if path.rpartition(".")[2] in _ID:
-            own.append(path)
-    return own[0] if len(own) == 1 else ""
+    """Return the only path that ends in the name of an id, or "" if there are none or several."""
+    found = [path for path in paths if path.rpartition(".")[2] in _ID]
+    return found[0] if len(found) == 1 else ""
 
 
 def _field_as_mapped(column: str, fields: Sequence[str], theirs: str) -> str:
+    """Return the field of an object that the user's name means, or "" if there is none."""
     path = theirs.removeprefix(f"{column}.")
     return path if path in fields else ""
 
 
-def _of_documents(
+def _list_of_documents(
     kinds: Kinds,
     names: Sequence[str],
     mapped: Mapping[str, str],
 ) -> tuple[str, dict[str, str]]:
-    """Return the list that has documents, and the fields of its objects; empty if there is none."""
+    """Return the list whose objects are documents, and the fields that are our columns.
+
+    For example, ("hits", {"doc_id": "docid", "score": "score"}). Return ("", {}) if there is no
+    such list.
+    """
     lists = {}
     for column, kind in kinds.items():
         if isinstance(kind, ListOf):
             lists[column] = _leaves(kind.fields)
-    packed = dict[str, dict[str, str]]()
+    fields_of_lists = dict[str, dict[str, str]]()
     for column, fields in lists.items():
         found = _fields(column, fields, names, mapped)
         if "doc_id" in found:
-            packed[column] = found
-    if not packed and "doc_id" not in mapped:
-        packed = _by_own_ids(lists, names, mapped)
-    if len(packed) > 1:
-        first, found = next(iter(packed.items()))
-        what = f"{len(packed)} columns have lists of documents, {', '.join(packed)}"
-        raise InputError(what, ChooseColumn("doc_id", f"{first}.{found['doc_id']}"))
-    return next(iter(packed.items()), ("", {}))
+            fields_of_lists[column] = found
+    if not fields_of_lists and "doc_id" not in mapped:
+        fields_of_lists = _fields_of_lists_with_ids(lists, names, mapped)
+    if len(fields_of_lists) > 1:
+        first, found = next(iter(fields_of_lists.items()))
+        what = f"{len(fields_of_lists)} columns have lists of documents"
+        example = f"{first}.{found['doc_id']}"
+        raise InputError(f"{what}, {', '.join(fields_of_lists)}", ChooseColumn("doc_id", example))
+    return next(iter(fields_of_lists.items()), ("", {}))
 
 
-def _by_own_ids(
+def _fields_of_lists_with_ids(
     lists: Mapping[str, Sequence[str]],
     names: Sequence[str],
     mapped: Mapping[str, str],
@@ -200,13 +201,13 @@ def _by_own_ids(
 
     The id may be within a nested object, such as a node with a score next to it.
     """
-    packed = dict[str, dict[str, str]]()
+    found = dict[str, dict[str, str]]()
+    others = [name for name in names if name != "doc_id"]
     for column, fields in lists.items():
-        own = _only_id(_without_objects(fields)) or _only_id(fields)
-        if own:
-            others = [name for name in names if name != "doc_id"]
-            packed[column] = {"doc_id": own, **_fields(column, fields, others, mapped)}
-    return packed
+        document = _only_id(_without_objects(fields)) or _only_id(fields)
+        if document:
+            found[column] = {"doc_id": document, **_fields(column, fields, others, mapped)}
+    return found
 
 
 def _fields(
@@ -229,7 +230,7 @@ def _fields(
 
 
 def _leaves(fields: Kinds, depth: int = _DEPTH) -> list[str]:
-    """Return the paths of the plain values within an object."""
+    """Return the paths of the plain values within an object, such as ["id", "node.text"]."""
     paths = []
     for name, kind in fields.items():
         if kind is Kind.PLAIN:
@@ -246,6 +247,7 @@ def kinds_of_schema(schema: Iterable[pa.Field]) -> Kinds:
 
 
 def _kind_of_type(kind: pa.DataType) -> Any:
+    """Return the kind of values of an Arrow type."""
     if pa.types.is_struct(kind):
         return kinds_of_schema(kind)
     if not is_list(kind):
@@ -283,13 +285,15 @@ def _kind_of_values(values: Iterable[Any]) -> Any:
             items += within_list
         else:
             counts[str] += value is not None
-    ((most, count),) = counts.most_common(1) or [(str, 0)]
-    if most is Mapping:
+    ((most_common, count),) = counts.most_common(1) or [(str, 0)]
+    if most_common is Mapping:
         return kinds_of_json(objects)
-    if most is ListOf:
+    if most_common is ListOf:
         return ListOf(kinds_of_json(items))
-    is_empty_list = not count and list in counts
-    return Kind.LIST if most is list or is_empty_list else Kind.PLAIN
+    has_only_empty_lists = not count and list in counts
+    if most_common is list or has_only_empty_lists:
+        return Kind.LIST
+    return Kind.PLAIN
 
 
 def flattened(table: pa.Table, objects: Objects) -> pa.Table:
@@ -309,12 +313,13 @@ def flattened(table: pa.Table, objects: Objects) -> pa.Table:
         chunks = [_field(chunk, path) for chunk in _chunks(table, path)]
         columns[ours] = pa.chunked_array(chunks)
     for ours, path in objects.documents.items():
-        chunks = [_lists(chunk, path) for chunk in _chunks(table, objects.column)]
+        chunks = [_lists_of_field(chunk, path) for chunk in _chunks(table, objects.column)]
         columns[ours] = pa.chunked_array(chunks)
     return pa.table(columns)
 
 
 def _chunks(table: pa.Table, path: str) -> list[pa.Array]:
+    """Return the chunks, at least one, of the column with which a path begins."""
     column = table[path.partition(".")[0]]
     return column.chunks or [pa.array([], column.type)]
 
@@ -326,7 +331,7 @@ def _field(values: pa.Array, path: str) -> pa.Array:
     return values
 
 
-def _lists(values: pa.Array, path: str) -> pa.Array:
+def _lists_of_field(values: pa.Array, path: str) -> pa.Array:
     """Return lists of structs as lists of one of their fields."""
     lengths = compute.fill_null(compute.list_value_length(values), 0)
     ends = compute.cumulative_sum(lengths.cast(pa.int32()))

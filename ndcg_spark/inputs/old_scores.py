@@ -1,6 +1,6 @@
-"""The scores of an earlier job as it wrote them: a table, or the output of trec_eval.
+"""Reads the scores that an earlier job has written: a table, or the output of trec_eval.
 
-Numbers remain text, because their digits show how far they were rounded.
+Numbers remain text, because their digits show to how many places they were rounded.
 """
 
 import re
@@ -28,31 +28,33 @@ class OldRow(NamedTuple):
     run: str | None
     query_id: str | None
     cutoff: Cutoff
-    #: Whether the job names the cutoff; if not, `cutoff` is None.
+    #: Whether the job names the cutoff. If not, `cutoff` is None.
     has_cutoff: bool
     #: The number as text; None if the job has no number.
     number: str | None
 
 
 class _Column(NamedTuple):
+    """A column with scores."""
+
     name: str
     cutoff: Cutoff
     has_cutoff: bool
 
 
 def read_old_scores(path: str, columns: Mapping[str, str] | None = None) -> list[OldRow]:
-    """Return the scores in a file, a folder or a pattern; `columns` has its names of our columns.
+    """Return the scores in a file, in a folder, or in the files that a pattern matches.
 
-    Raise InputError if it has no scores that can be read.
+    `columns` has the files' names of our columns. Raise InputError if no scores can be read.
     """
     with about("scores"):
         files = listed_files("scores", [list_files(path)])
         if file_format(files, None) == "trec":
-            rows = _of_trec_eval(files)
+            rows = _rows_of_trec_eval(files)
         else:
             config = OldScoresConfig(path=[path], columns=dict(columns or {}))
             table = read_query_table(config, "scores").to_pylist()
-            rows = list(_of_table(table, is_named="score" in config.columns))
+            rows = list(_rows_of_table(table, is_score_named="score" in config.columns))
         if not rows:
             raise InputError(f"{path} has no NDCG scores; {_ADVICE}")
     return rows
@@ -61,8 +63,12 @@ def read_old_scores(path: str, columns: Mapping[str, str] | None = None) -> list
 _ADVICE = "give the columns query_id, run and score, or the output of trec_eval -q"
 
 
-def _of_trec_eval(files: Sequence[File]) -> list[OldRow]:
-    """Return the lines `measure query number`. A line with the query `all` is a mean."""
+def _rows_of_trec_eval(files: Sequence[File]) -> list[OldRow]:
+    """Return the NDCG scores in the output of trec_eval.
+
+    A file with the line `runid all NAME` has the scores of that run. Otherwise, each of several
+    files is named after its run.
+    """
     rows: list[OldRow] = []
     for file in files:
         with within(file.path), file.open() as stream:
@@ -71,11 +77,12 @@ def _of_trec_eval(files: Sequence[File]) -> list[OldRow]:
             run = named[1] if named else None
             if run is None and len(files) > 1:
                 run = file.path.rpartition("/")[2].partition(".")[0]
-            rows.extend(_of_lines(text.splitlines(), run))
+            rows.extend(_rows_of_lines(text.splitlines(), run))
     return rows
 
 
-def _of_lines(lines: Sequence[str], run: str | None) -> Iterator[OldRow]:
+def _rows_of_lines(lines: Sequence[str], run: str | None) -> Iterator[OldRow]:
+    """Yield the NDCG scores of lines `measure query number`. The query `all` stands for a mean."""
     for line in lines:
         fields = line.split()
         if not fields:
@@ -87,20 +94,27 @@ def _of_lines(lines: Sequence[str], run: str | None) -> Iterator[OldRow]:
         if measure is None:
             continue
         query_id = None if query == "all" else query
-        # trec_eval computes ndcg over the whole ranking.
-        yield OldRow(None, run, query_id, _cutoff(measure["cutoff"]), True, number)
+        # In trec_eval, a measure without a cutoff is computed over the whole ranking.
+        cutoff = _cutoff(measure["cutoff"])
+        yield OldRow(None, run, query_id, cutoff, has_cutoff=True, number=number)
 
 
 def _cutoff(text: str | None) -> Cutoff:
-    return None if text in (None, "all") else int(str(text))
+    """Return the cutoff in the name of a measure, or None for the whole ranking."""
+    if text is None or text == "all":
+        return None
+    return int(text)
 
 
-def _of_table(rows: Sequence[Mapping[str, Any]], is_named: bool) -> Iterator[OldRow]:
-    """Yield the scores of every row; `is_named` says that the user has named the score column."""
+def _rows_of_table(rows: Sequence[Mapping[str, Any]], *, is_score_named: bool) -> Iterator[OldRow]:
+    """Yield the scores of every row.
+
+    With `is_score_named`, the user has named the column with the scores.
+    """
     if not rows:
         return
     names = list(rows[0])
-    if is_named:
+    if is_score_named:
         columns = [_Column("score", cutoff=None, has_cutoff=False)]
     else:
         columns = _score_columns(names)
@@ -138,6 +152,7 @@ def _score_columns(names: Sequence[str]) -> list[_Column]:
 
 
 def _cutoff_of(value: Any) -> Cutoff:
+    """Return the cutoff in a cell. Raise InputError if it is not a rank from 1, or all."""
     text = str(value).removesuffix(".0")
     if value is None or text == "all":
         return None
@@ -147,11 +162,15 @@ def _cutoff_of(value: Any) -> Cutoff:
 
 
 def _text(value: Any) -> str | None:
+    """Return a name as text, or None for an empty cell."""
     return None if value in (None, "") else str(value)
 
 
 def _number(value: Any) -> str | None:
-    """Return a number as text; a double has as many digits as distinguish it from all others."""
+    """Return a number as text, or None if there is none.
+
+    A double has as many digits as are needed to distinguish it from all other doubles.
+    """
     text = "" if value is None else str(value).strip()
     if text.lower() in ("", "nan", "null", "none"):
         return None

@@ -1,4 +1,4 @@
-"""Detects one Python table that is given both as judgments and as results, as rankers have it."""
+"""Detects a Python table that is given both as judgments and as results, as for a ranker."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from ndcg_spark.inputs.column_names import is_alias, resolve_columns
 def is_one_table(judgments: Any, results: Any) -> bool:
     """Whether these are one table without a document column, so that each row is a document.
 
-    The job detects two paths that are the same.
+    For files, the job compares the paths instead.
     """
     if judgments is not results:
         return False

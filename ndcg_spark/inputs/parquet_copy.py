@@ -5,8 +5,9 @@ Files, and blocks of a file, are processed in parallel.
 
 import operator
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ _MAX_THREADS = 16
 #: The fewest rows that are written at a time, because each part of a file costs an engine time and
 #: memory.
 _MIN_ROWS = 150_000
+#: The types of our columns in a copy of text; all others are FEW.
 _TYPES = {
     "relevance": pa.float64(),
     "score": pa.float64(),
@@ -38,25 +40,28 @@ _TYPES = {
     "doc_id": pa.string(),
 }
 
-#: A function that reads a file in parts, and one that makes a table of a part.
+#: Reads a file in parts.
 Parts = Callable[[File], Iterator[Any]]
+#: Converts a part of a file to a table.
 ToTable = Callable[[Any, File], pa.Table]
 
 
 class ParquetCopy(NamedTuple):
-    """A folder of Parquet files with one schema, their number of rows, and the filled columns."""
+    """A folder of Parquet files with one schema."""
 
     folder: Path
     rows: int
+    #: The columns that have a value in at least one row.
     filled_columns: set[str]
-    #: For text, the files without rows, and the last line of each file that does not end in a line
-    #: end.
+    #: For text, the paths of the files without rows.
     empty: Sequence[str] = ()
+    #: For text, the last line of each file that has no line end, by the path of the file.
     unended: Mapping[str, str] = {}
-    #: For TREC text, the number of comment lines and of header block lines.
+    #: For TREC text, the number of comment lines.
     comments: int = 0
+    #: For TREC text, the number of header block lines.
     block_lines: int = 0
-    #: Sentences for people about how the rows were read.
+    #: How the rows were read, such as "the order of the rows is the rank".
     notes: Sequence[str] = ()
 
 
@@ -73,39 +78,20 @@ def text_to_parquet(
     Grades remain text if they are `labels`. With `numbers`, the rows are in order and numbered.
     """
     reader = shape.reader(names, labels)
-    called = {ours: shape.columns.get(ours, ours) for ours in names}
+    theirs_by_ours = {ours: shape.columns.get(ours, ours) for ours in names}
     known = {*shape.fields, *dict(files[0].partition)}
-    has = [ours for ours, theirs in called.items() if ours in shape.has or theirs in known]
+    has = [ours for ours, theirs in theirs_by_ours.items() if ours in shape.has or theirs in known]
     schema = _copy_schema(shape, has, are_labels=bool(labels))
-    with_rows = set[str]()
     positions = None
     if shape.is_ordered:
         positions = Positions([name for name in shape.list_key if name in has])
-
-    def to_table(part: Any, file: File) -> pa.Table:
-        read = reader.read(part)
-        values = dict(file.partition)
-        for ours, theirs in shape.in_both.items():
-            refuse_other_value(read.columns[ours], ours, theirs, file)
-        given = {ours: values[theirs] for ours, theirs in called.items() if theirs in values}
-        columns = read.columns
-        if shape.separator_of_ids is not None:
-            columns = one_row_each(columns, shape.separator_of_ids)
-        rows = len(next(iter(columns.values())))
-        table = complete_table(columns, rows, given, schema)
-        if positions is not None and "rank" not in columns:
-            table = _with_positions(table, positions, file)
-        both = pa.concat_tables([table, _broken_rows(read.broken, given, schema)])
-        if len(both):
-            with_rows.add(file.path)
-        return both
-
+    text = _TextTables(reader, shape, theirs_by_ours, schema, positions)
     if numbers is None:
         in_order = positions is not None
-        copy = write_copy(files, reader.parts, to_table, schema, scratch, in_order=in_order)
+        copy = write_copy(files, reader.parts, text.table, schema, scratch, in_order=in_order)
     else:
-        copy = write_numbered_copy(files, reader.parts, to_table, schema, scratch, numbers)
-    empty = [file.path for file in files if file.path not in with_rows]
+        copy = write_numbered_copy(files, reader.parts, text.table, schema, scratch, numbers)
+    empty = [file.path for file in files if file.path not in text.paths_with_rows]
     notes = [] if positions is None else positions.notes(files)
     copy = copy._replace(empty=empty, notes=notes)
     if not isinstance(reader, Delimited):
@@ -117,14 +103,56 @@ def text_to_parquet(
     )
 
 
+@dataclass(frozen=True)
+class _TextTables:
+    """Converts the parts of text files to tables with the same schema."""
+
+    reader: Any
+    shape: Shape
+    #: The names of our columns in the files and their folders.
+    theirs_by_ours: Mapping[str, str]
+    schema: pa.Schema
+    #: Counts the rows if their order is the rank.
+    positions: Positions | None
+    paths_with_rows: set[str] = field(default_factory=set)
+
+    def table(self, part: Any, file: File) -> pa.Table:
+        """Return the rows of a part of a file, and its lines that are not rows."""
+        columns, broken = self.reader.read(part)
+        for ours, theirs in self.shape.in_both.items():
+            refuse_other_value(columns[ours], ours, theirs, file)
+        if self.shape.separator_of_ids is not None:
+            columns = one_row_each(columns, self.shape.separator_of_ids)
+        rows = len(next(iter(columns.values())))
+        given = self._values_of_folders(file)
+        table = complete_table(columns, rows, given, self.schema)
+        if self.positions is not None and "rank" not in columns:
+            table = _with_positions(table, self.positions, file)
+        table = pa.concat_tables([table, _broken_rows(broken, given, self.schema)])
+        if len(table):
+            self.paths_with_rows.add(file.path)
+        return table
+
+    def _values_of_folders(self, file: File) -> dict[str, str | None]:
+        """Return the values that folders give to every row of a file, by our names."""
+        folders = dict(file.partition)
+        values = {}
+        for ours, theirs in self.theirs_by_ours.items():
+            if theirs in folders:
+                values[ours] = folders[theirs]
+        return values
+
+
 def _copy_schema(shape: Shape, has: Sequence[str], *, are_labels: bool) -> pa.Schema:
-    """Return the schema for a copy of text that has these columns of ours."""
+    """Return the schema for a copy of text with these columns, which have our names."""
     kinds = {name: _TYPES.get(name, FEW) for name in has}
     if shape.has_places:
         kinds["rank"] = _TYPES["rank"]
-    if "relevance" in has:
-        name = "relevance" if are_labels else UNREAD_GRADE
-        kinds[name] = FEW
+    if "relevance" in has and are_labels:
+        kinds["relevance"] = FEW
+    if "relevance" in has and not are_labels:
+        # The text of grades that are not numbers.
+        kinds[UNREAD_GRADE] = FEW
     return pa.schema({**kinds, FAULT: FEW, LINE: pa.string()})
 
 
@@ -137,17 +165,18 @@ def _with_positions(table: pa.Table, positions: Positions, file: File) -> pa.Tab
 def _broken_rows(
     broken: Sequence[str], given: Mapping[str, str | None], schema: pa.Schema
 ) -> pa.Table:
-    """Return a row for each line that is not a row."""
+    """Return the lines that are not rows, each as a row with a FAULT."""
     lines = pa.array(broken, pa.string())
     return complete_table({LINE: lines}, len(lines), {**given, FAULT: BROKEN_LINE}, schema)
 
 
 def refuse_other_value(values: pa.ChunkedArray, ours: str, theirs: str, file: File) -> None:
+    """Raise InputError if a row's value in the column `theirs` differs from the file's folder."""
     value = dict(file.partition)[theirs]
     is_label = ours == "relevance" and not pa.types.is_primitive(values.type)
     kind = pa.float64() if ours in NUMBERS and not is_label else pa.string()
     values = values.cast(kind) if pa.types.is_dictionary(values.type) else as_type(values, kind)
-    other = values.filter(compute.not_equal(values, _cast(value, kind)[0]))
+    other = values.filter(compute.not_equal(values, _value_of_folder(value, kind)[0]))
     if len(other):
         what = f"{file.path} has rows with {theirs}={other[0]}, but its folder is {theirs}={value}"
         to_do = "or give that folder itself as the path, so that its name is ignored"
@@ -160,29 +189,29 @@ def complete_table(
     given: Mapping[str, str | None],
     schema: pa.Schema,
 ) -> pa.Table:
-    """Return a table of this schema.
+    """Return a table of this schema with this number of rows.
 
-    A column in `given` has this value in all rows. A column that is absent is null.
+    A column in `given` has the given value in all rows. A column that is absent is null.
     """
-    whole, first = [], pa.array(np.zeros(rows, np.int32))
+    completed = []
+    # The index of the only value of a constant column, once for each row.
+    repeats = pa.array(np.zeros(rows, np.int32))
     for name, kind in zip(schema.names, schema.types, strict=True):
-        is_one = name in given or name not in columns
-        column = _cast(given.get(name), kind) if is_one else columns[name]
+        is_constant = name in given or name not in columns
+        column = _value_of_folder(given.get(name), kind) if is_constant else columns[name]
         if kind == FEW and not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         column = column.cast(kind)
-        whole.append(column.take(first) if is_one else column)
-    return pa.table(whole, schema)
+        completed.append(column.take(repeats) if is_constant else column)
+    return pa.table(completed, schema)
 
 
-def _cast(value: str | None, kind: pa.DataType) -> pa.Array:
-    """Return a folder's value as this type, or null for text if a number is expected."""
+def _value_of_folder(value: str | None, kind: pa.DataType) -> pa.Array:
+    """Return an array with a folder's value, which is null if it should be a number but is not."""
     text = pa.array([value], pa.string())
-    return (
-        numbers("rank" if kind == pa.int32() else "score", text)
-        if pa.types.is_primitive(kind)
-        else text
-    )
+    if not pa.types.is_primitive(kind):
+        return text
+    return numbers("rank" if kind == pa.int32() else "score", text)
 
 
 def write_numbered_copy(
@@ -193,9 +222,9 @@ def write_numbered_copy(
     scratch: Scratch,
     numbers: RowNumbers,
 ) -> ParquetCopy:
-    """Write the rows of all files as Parquet in order, with their numbers.
+    """Write the rows of all files as Parquet in order, with row numbers.
 
-    Raises the same errors as `write_copy`.
+    Raise the same errors as `write_copy`.
     """
 
     def to_numbered(part: Any, file: File) -> pa.Table:
@@ -218,44 +247,27 @@ def write_copy(
 
     Raise ReadError if there is no disk space for them, or no thread can be started.
     """
-    encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     # Several threads would not keep the parts in order.
     threads = 1 if in_order else min(_MAX_THREADS, usable_cores())
     stopped = threading.Event()
     by_size = list(files) if in_order else _largest_first(files)
-    sources = [(file, parts(file), threading.Lock()) for file in by_size]
+    opened = [_OpenFile(file, parts(file), threading.Lock()) for file in by_size]
 
-    def tables(thread: int) -> Iterator[pa.Table]:
+    def write(thread: int) -> _Written:
+        target = folder / f"{thread:04}.parquet"
         # A thread reads its own share of the files, then the rest of all files. So few files are
         # open, and no thread waits for a large one.
-        for file, unread, lock in (*sources[thread::threads], *sources):
-            while not stopped.is_set():
-                # Two threads never read a file at the same time, but they parse its parts in
-                # parallel.
-                with lock:
-                    part = next(unread, None)
-                if part is None:
-                    break
-                yield to_table(part, file)
-
-    def write(thread: int) -> tuple[int, set[str]]:
-        rows, names, target = 0, set[str](), folder / f"{thread:04}.parquet"
+        in_turn = (*opened[thread::threads], *opened)
         try:
-            with open_writer(target, schema, compression="lz4", dictionaries=encoded) as writer:
-                for table in _together(tables(thread)):
-                    rows += len(table)
-                    names |= {
-                        name for name in schema.names if table.column(name).null_count < len(table)
-                    }
-                    writer.write_table(table)
+            written = _write_file(target, _tables(in_turn, to_table, stopped), schema)
         finally:
             # If a thread has failed, the others stop after their part. If one is done, all parts
             # have been taken.
             stopped.set()
-        if thread and not rows:
+        if thread and not written.rows:
             # An engine would spend time on a file without rows, and the table needs only one file.
             target.unlink()
-        return rows, names
+        return written
 
     try:
         folder = scratch.folder()
@@ -263,23 +275,65 @@ def write_copy(
             try:
                 written = list(pool.map(write, range(threads)))
             finally:
-                # They also stop after their part if the process is interrupted.
+                # The threads also stop after their part if the process is interrupted.
                 stopped.set()
     except (OSError, RuntimeError) as error:
         to_do = "free disk space, set TMPDIR to a different folder, or allow more threads"
         raise ReadError(f"the temporary copy cannot be written, {error}; {to_do}") from error
-    rows, names = 0, set[str]()
-    for thread_rows, thread_names in written:
-        rows += thread_rows
-        names |= thread_names
-    return ParquetCopy(folder, rows, names)
+    rows = sum(of_thread.rows for of_thread in written)
+    filled_columns = set[str]().union(*(of_thread.filled_columns for of_thread in written))
+    return ParquetCopy(folder, rows, filled_columns)
+
+
+class _OpenFile(NamedTuple):
+    """A file that several threads read, one part at a time."""
+
+    file: File
+    unread_parts: Iterator[Any]
+    #: Held while a part is read. Threads parse the parts of a file in parallel.
+    lock: threading.Lock
+
+
+class _Written(NamedTuple):
+    """What one thread has written."""
+
+    rows: int
+    filled_columns: set[str]
+
+
+def _tables(
+    files: Iterable[_OpenFile], to_table: ToTable, stopped: threading.Event
+) -> Iterator[pa.Table]:
+    """Yield the tables of all parts that no thread has taken, until a thread has `stopped`."""
+    for opened in files:
+        while not stopped.is_set():
+            with opened.lock:
+                part = next(opened.unread_parts, None)
+            if part is None:
+                break
+            yield to_table(part, opened.file)
+
+
+def _write_file(target: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> _Written:
+    """Write the tables to one Parquet file."""
+    encoded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    rows = 0
+    filled_columns = set[str]()
+    with open_writer(target, schema, compression="lz4", dictionaries=encoded) as writer:
+        for table in _merge_small(tables):
+            rows += len(table)
+            for name in schema.names:
+                if table.column(name).null_count < len(table):
+                    filled_columns.add(name)
+            writer.write_table(table)
+    return _Written(rows, filled_columns)
 
 
 def _largest_first(files: Sequence[File]) -> list[File]:
     return sorted(files, key=operator.attrgetter("size"), reverse=True)
 
 
-def _together(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def _merge_small(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Yield the same rows in larger tables; only the last one may be small."""
     waiting: list[pa.Table] = []
     for table in tables:

@@ -1,7 +1,8 @@
-"""Attributes and weights of queries, from files that this process reads and validates."""
+"""Reads and validates attributes and weights of queries in this process, without an engine."""
 
+import itertools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +29,14 @@ MAX_SLICES = 1_000
 _HEAD = 1 << 16
 #: Columns whose values are on one line; other columns may have line breaks.
 _KEYS = ("dataset", "query_id", "doc_id", "weight")
+#: The Arrow types of ids, by their names.
+_ID_TYPE = re.compile(r"(large_)?string|u?int\d+|null|decimal\d+\(\d+, 0\)")
 #: The range of a weight. The squares of weights outside it are 0 or infinite, and so are the
 #: quotients of their sums.
-MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
+MIN_WEIGHT = 1e-100
+MAX_WEIGHT = 1e100
+#: The columns of a table with one row per attribute of a query.
+_PAIR = ("attribute", "value")
 
 
 class QueryTables(NamedTuple):
@@ -51,6 +57,7 @@ def read_query_table(config: TableConfig, table: str, has_prose: bool = False) -
 
 
 def _listings(config: TableConfig) -> list[Listing]:
+    """Return the files of each path. Raise InputError for a table or a version of one."""
     if config.as_of is not None or any(path.startswith("table:") for path in config.path):
         what = f"{config.path[0]} is a table or a version of one"
         raise InputError(f"{what}; write its rows as Parquet")
@@ -58,25 +65,28 @@ def _listings(config: TableConfig) -> list[Listing]:
 
 
 def _rows_of(files: Sequence[File], config: TableConfig, has_prose: bool) -> pa.Table:
-    kind, origin = file_format(files, config.format), files[0].path
-    keys = config.columns.values()
+    """Return the rows of all files, under our names. Raise InputError if they cannot be read."""
+    kind = file_format(files, config.format)
+    origin = files[0].path
+    mapped = config.columns.values()
     # With the user's names, a header is found in text with any file extension.
-    if kind == "json" or (kind == "trec" and not keys):
+    if kind == "json" or (kind == "trec" and not mapped):
         raise InputError(
             f"{origin} has no known file extension; use .csv, .tsv, .jsonl, .parquet or .orc"
         )
     with reading(origin):
-        table = concatenated(_read(file, kind, keys, has_prose) for file in files)
-    called = resolve_columns(config.columns, config.names, table.column_names)
-    if absent := [column for column in called.values() if column not in table.column_names]:
-        raise InputError(
-            f"{origin} has no column {absent[0]}; it has {', '.join(table.column_names)}"
-        )
-    ours = {column: name for name, column in called.items()}
-    return table.rename_columns([ours.get(name, name) for name in table.column_names])
+        table = concatenated(_read(file, kind, mapped, has_prose) for file in files)
+    has = table.column_names
+    ours_by_theirs = {}
+    for ours, theirs in resolve_columns(config.columns, config.names, has).items():
+        if theirs not in has:
+            raise InputError(f"{origin} has no column {theirs}; it has {', '.join(has)}")
+        ours_by_theirs[theirs] = ours
+    return table.rename_columns([ours_by_theirs.get(name, name) for name in has])
 
 
-def _read(file: File, kind: str, keys: Collection[str], has_prose: bool) -> pa.Table:
+def _read(file: File, kind: str, mapped: Collection[str], has_prose: bool) -> pa.Table:
+    """Return the rows of a file with the columns of its folders; `mapped` are the user's names."""
     if kind in BINARY:
         system, fs_path = file.location
         rows = read_batches([fs_path], system, kind=kind).read_all()
@@ -87,7 +97,7 @@ def _read(file: File, kind: str, keys: Collection[str], has_prose: bool) -> pa.T
             rows = json.read_json(pa.BufferReader(text))
         else:
             with within(file.path):
-                rows = _delimited(text, kind, keys, has_prose)
+                rows = _delimited(text, kind, mapped, has_prose)
     for key, value in file.partition:
         if key not in rows.column_names:
             rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
@@ -97,16 +107,16 @@ def _read(file: File, kind: str, keys: Collection[str], has_prose: bool) -> pa.T
 def _delimited(
     text: bytes,
     kind: str,
-    keys: Collection[str],
+    mapped: Collection[str],
     has_prose: bool,
 ) -> pa.Table:
-    """Return the rows of CSV or TSV, all as text. `keys` are columns without line breaks."""
+    """Return the rows of CSV or TSV, all as text. The `mapped` columns have no line breaks."""
     block, broken = valid_lines(text.removeprefix("\ufeff".encode()))
     if broken:
         what = f"{len(broken):,} line(s) are not UTF-8, e.g. {broken[0][:100]!r}"
         raise InputError(f"{what}; save it as UTF-8")
     lines = block.decode()
-    separator = _separator(lines, kind, keys)
+    separator = _separator(lines, kind, mapped)
     if separator == BLANKS:
         return _blank_separated(lines)
     header = header_of(lines, separator)
@@ -114,30 +124,41 @@ def _delimited(
     if names is None:
         raise _malformed([header.text])
     refuse_alike(names)
-    is_key = [name in keys or any(is_alias(key, name) for key in _KEYS) for name in names]
     quotes = Quotes(
         separator,
         len(names),
-        ids=frozenset(at for at, is_one in enumerate(is_key) if is_one),
+        ids=_positions_of_keys(names, mapped),
         is_literal=header.is_literal,
         keeps_breaks=True,
         has_prose=has_prose,
     )
-    parts = [*quotes.rows([lines[len(header.text) + 1 :].encode()])]
-    broken = [line for part in parts for line in part.broken]
+    below_header = lines[len(header.text) + 1 :].encode()
+    parts = list(quotes.rows([below_header]))
+    broken = list(itertools.chain(*(part.broken for part in parts)))
     if broken:
         raise _malformed(broken)
+    # pyarrow needs at least an empty line.
+    rows = b"".join(part.block for part in parts) or b"\n"
     kinds = dict.fromkeys(names, pa.string())
     return csv.read_csv(
-        pa.BufferReader(b"".join(part.block for part in parts) or b"\n"),
+        pa.BufferReader(rows),
         csv.ReadOptions(column_names=names, block_size=len(text) + 2),
         csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""]),
     )
 
 
+def _positions_of_keys(names: Sequence[str], mapped: Collection[str]) -> frozenset[int]:
+    """Return the positions of the columns without line breaks, from 0."""
+    positions = set()
+    for position, name in enumerate(names):
+        if name in mapped or any(is_alias(key, name) for key in _KEYS):
+            positions.add(position)
+    return frozenset(positions)
+
+
 def _separator(lines: str, kind: str, mapped: Collection[str]) -> str:
-    """Return what separates the names in the first line. Raise InputError if it has no names."""
+    """Return the separator of the names in the first line. Raise InputError if it has no names."""
     first = lines.partition("\n")[0]
     own = separator_of(kind, first) if kind != "trec" else ""
     separator = mapped_separator(lines[:_HEAD], first, mapped, own) or own
@@ -172,6 +193,7 @@ def _blank_separated(lines: str) -> pa.Table:
 
 
 def _malformed(lines: Sequence[str]) -> InputError:
+    """Return the error for lines with malformed quotes."""
     return InputError(
         f"{len(lines):,} line(s) with an unclosed quote, or with text after a closing quote, "
         f"e.g. {lines[0][:100]!r}; correct them, and double each quote within quotes"
@@ -179,45 +201,57 @@ def _malformed(lines: Sequence[str]) -> InputError:
 
 
 def attribute_rows(table: pa.Table) -> pa.Table:
-    """Return QUERY_ATTRIBUTES rows from a table in this form or with one column per attribute.
+    """Return the rows of QUERY_ATTRIBUTES, from such rows or from one column for each attribute.
 
-    In the second form, a null adds no row.
+    A null in a column of an attribute adds no row.
     """
     with about("query_attributes"):
         return _attribute_rows(table)
 
 
 def _attribute_rows(table: pa.Table) -> pa.Table:
-    has, pair = table.column_names, ["attribute", "value"]
-    names = [name for name in has if name not in ("dataset", "query_id")]
-    is_long = {*pair} <= {*names}
-    if "query_id" not in has or not names or (not is_long and {*pair} & {*names}):
-        lost = [name for name in ("query_id", *pair) if name not in has][:1]
+    has = table.column_names
+    attributes = [name for name in has if name not in ("dataset", "query_id")]
+    pair_names = [name for name in _PAIR if name in attributes]
+    has_pair = len(pair_names) == len(_PAIR)
+    has_half_a_pair = len(pair_names) == 1
+    if "query_id" not in has or not attributes or has_half_a_pair:
+        first_missing = [name for name in ("query_id", *_PAIR) if name not in has][:1]
         wide = "query_id and one column for each attribute, named after it"
-        to_do = f"give query_id, attribute and value, or {wide}; {rename_advice(lost, has)}"
+        rename = rename_advice(first_missing, has)
+        to_do = f"give query_id, attribute and value, or {wide}; {rename}"
         raise InputError(f"it has {', '.join(has)}; {to_do}")
-    given = [name for name in ("dataset", "query_id") if name in has]
-    keys = {name: column(table, name, pa.string()) for name in given}
+    keys = {}
+    for name in ("dataset", "query_id"):
+        if name in has:
+            keys[name] = column(table, name, pa.string())
     _refuse_empty(pa.table(keys))
-    values = {name: table[name].cast(pa.string()) for name in names}
-    if is_long:
-        rows = pa.table(keys | {name: values[name] for name in pair})
+    if has_pair:
+        rows = pa.table({**keys, **{name: table[name].cast(pa.string()) for name in _PAIR}})
     else:
-        parts = [
-            keys | {"attribute": pa.repeat(name, len(table)), "value": values[name]}
-            for name in names
-        ]
-        rows = pa.concat_tables(map(pa.table, parts)).filter(pc.field("value").is_valid())
-    _refuse_empty_or_repeated(rows, ["query_id", *pair])
-    slices = rows.group_by(pair).aggregate([]).sort_by("attribute")
+        rows = _one_row_per_attribute(table, keys, attributes)
+    _refuse_empty_or_repeated(rows, ["query_id", *_PAIR])
+    slices = rows.group_by([*_PAIR]).aggregate([]).sort_by("attribute")
     if len(slices) > MAX_SLICES:
         example = f"{slices['attribute'][0]}={slices['value'][0]}"
         raise InputError(f"{len(slices):,} slices, e.g. {example}, more than {MAX_SLICES:,}")
     return rows
 
 
+def _one_row_per_attribute(
+    table: pa.Table, keys: Mapping[str, pa.ChunkedArray], attributes: Sequence[str]
+) -> pa.Table:
+    """Return a row for each value in the columns `attributes`, with its query in `keys`."""
+    parts = []
+    for name in attributes:
+        names = pa.repeat(name, len(table))
+        part = {**keys, "attribute": names, "value": table[name].cast(pa.string())}
+        parts.append(pa.table(part))
+    return pa.concat_tables(parts).filter(pc.field("value").is_valid())
+
+
 def weight_rows(table: pa.Table) -> pa.Table:
-    """Return the QUERY_WEIGHTS rows of a table.
+    """Return the rows of QUERY_WEIGHTS from a table.
 
     Raise InputError for an empty cell, a repeated query, or a weight outside its range.
     """
@@ -227,13 +261,17 @@ def weight_rows(table: pa.Table) -> pa.Table:
 
 def _weight_rows(table: pa.Table) -> pa.Table:
     has = table.column_names
-    if lost := [name for name in ("query_id", "weight") if name not in has]:
-        advice = rename_advice(lost, has)
+    missing = [name for name in ("query_id", "weight") if name not in has]
+    if missing:
+        advice = rename_advice(missing, has)
         raise InputError(f"it has {', '.join(has)}; give query_id and weight; {advice}")
-    rows = pa.table({f.name: column(table, f.name, f.type) for f in QUERY_WEIGHTS if f.name in has})
+    fields = [field for field in QUERY_WEIGHTS if field.name in has]
+    rows = pa.table({field.name: column(table, field.name, field.type) for field in fields})
     _refuse_empty_or_repeated(rows, ["query_id"])
     weights = np.asarray(rows["weight"])
-    if bad := np.flatnonzero(~((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))).tolist():
+    is_good = (weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT)
+    bad = np.flatnonzero(~is_good).tolist()
+    if bad:
         what = f"{len(bad):,} weight(s) are not numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
         example = f"query_id={rows['query_id'][bad[0]]}"
         raise InputError(f"{what}, e.g. for {example}; correct them")
@@ -242,34 +280,39 @@ def _weight_rows(table: pa.Table) -> pa.Table:
 
 def column(table: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
     """Return a column in this type. Raise InputError if its values do not fit."""
-    own = table[name].type
-    if pa.types.is_dictionary(own):
+    values = table[name]
+    if pa.types.is_dictionary(values.type):
         # These are pandas categories.
-        own = own.value_type
-        table = table.set_column(table.column_names.index(name), name, table[name].cast(own))
-    if pa.types.is_string(kind) and not re.fullmatch(
-        r"(large_)?string|u?int\d+|null|decimal\d+\(\d+, 0\)", str(own)
-    ):
+        values = values.cast(values.type.value_type)
+    own = values.type
+    if pa.types.is_string(kind) and not _ID_TYPE.fullmatch(str(own)):
         raise InputError(f"{name} is {own}; ids are text or whole numbers")
     try:
-        # pandas has a time for a date, of which only the day is used.
-        return table[name].cast(kind, safe=not pa.types.is_timestamp(own))
+        # pandas writes a date as a time, which is cut off.
+        return values.cast(kind, safe=not pa.types.is_timestamp(own))
     except pa.ArrowException as error:
         what = f"{name} is not {kind}, {first_line(error)}"
         raise InputError(f"{what}; write decimals with a point") from None
 
 
 def _refuse_empty(table: pa.Table) -> None:
+    """Raise InputError for a cell that is null or empty."""
     for name in table.column_names:
-        if empty := pc.sum(pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)).as_py():
-            what = f"{empty:,} row(s) with an empty {name}"
+        is_empty = pc.fill_null(pc.equal(table[name].cast(pa.string()), ""), True)
+        count = pc.sum(is_empty).as_py()
+        if count:
+            what = f"{count:,} row(s) with an empty {name}"
             raise InputError(f"{what}; leave out rows without one")
 
 
 def _refuse_empty_or_repeated(table: pa.Table, key: Sequence[str]) -> None:
+    """Raise InputError for an empty cell, or for two rows with the same dataset and `key`."""
     _refuse_empty(table)
-    keys = table.group_by([name for name in ("dataset", *key) if name in table.column_names])
-    rows = keys.aggregate([([], "count_all")]).sort_by([("count_all", "descending")])
-    if len(rows) < len(table):
-        again = f"{len(table) - len(rows):,} row(s) repeat the {' and '.join(key)} of another row"
-        raise InputError(f"{again}, e.g. query_id={rows['query_id'][0]}; remove them")
+    names = [name for name in ("dataset", *key) if name in table.column_names]
+    counted = table.group_by(names).aggregate([([], "count_all")])
+    if len(counted) < len(table):
+        most_often_first = counted.sort_by([("count_all", "descending")])
+        example = most_often_first["query_id"][0]
+        repeated = len(table) - len(counted)
+        what = f"{repeated:,} row(s) repeat the {' and '.join(key)} of another row"
+        raise InputError(f"{what}, e.g. query_id={example}; remove them")

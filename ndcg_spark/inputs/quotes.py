@@ -1,9 +1,9 @@
-"""Quotes in CSV and TSV: one rule for every reader, after which pyarrow reads each line as one row.
+"""Applies one rule for quotes to CSV and TSV, after which pyarrow reads each line as one row.
 
 A field that begins with a quote ends with one, and a doubled quote within it is a quote (RFC 4180).
 It may contain separators and line breaks. A line that breaks this rule is not a row. Many tools
 write TSV without a rule for quotes (Google Sheets, MS MARCO). In such files, the quotes of a field
-belong to its value, unless the field needs them or the column names are in quotes, too.
+belong to its value, unless the field needs them or the column names are also in quotes.
 """
 
 import re
@@ -24,16 +24,21 @@ _FIELD = rf'(?:"{_BODY}"(?=S|\Z)|(?!")[^S]*)'
 
 
 class _Patterns(NamedTuple):
-    """Lines that end outside or inside a quoted field; `later` lines also begin inside one."""
+    """The patterns for one separator."""
 
     field: re.Pattern[str]
+    #: A line that is a whole row.
     closed: re.Pattern[str]
+    #: The first line of a row that continues on the next line, within a quoted field.
     open: re.Pattern[str]
+    #: The last line of such a row.
     closed_later: re.Pattern[str]
+    #: A line between the two.
     open_later: re.Pattern[str]
 
 
 def _patterns(separator: str) -> _Patterns:
+    """Return the patterns for a separator."""
     closed = f"{_FIELD}(?:S{_FIELD})*"
     opened = f'(?:{_FIELD}S)*"{_BODY}'
     closed_later = f'{_BODY}"(?:S{_FIELD})*'
@@ -42,8 +47,10 @@ def _patterns(separator: str) -> _Patterns:
     return _Patterns(*(re.compile(text.replace("S", separator)) for text in texts))
 
 
-#: Instead of the end of a row: its quotes are malformed, or the last line leaves a quote open.
-_NONE, _OPEN = 0, -1
+#: Instead of the end of a row: its quotes are malformed.
+_NONE = 0
+#: Instead of the end of a row: a quote is still open on the last line.
+_OPEN = -1
 _BY_SEPARATOR = {separator: _patterns(separator) for separator in ",;\t"}
 
 
@@ -58,10 +65,14 @@ class RowText(NamedTuple):
 
 @dataclass(frozen=True)
 class Quotes:
+    """Splits text into rows whose fields may be in quotes."""
+
     separator: str
-    #: The number of fields in a row, and which of them, from 0, are ids and numbers.
+    #: The number of fields in a row.
     fields: int
+    #: The positions of the fields that are ids, from 0.
     ids: frozenset[int] = frozenset()
+    #: The positions of the fields that are numbers, from 0.
     numbers: frozenset[int] = frozenset()
     #: Whether quotes belong to the value of a field unless the field needs them.
     is_literal: bool = False
@@ -102,12 +113,16 @@ class Quotes:
                 broken += filter(None, lines[at:done])
             elif row != lines[at]:
                 original[row] = lines[at]
+            # The row replaces its first line. Readers skip the empty lines after it.
             lines[at] = row or ""
             lines[at + 1 : done] = [""] * (done - at - 1)
         return RowText("\n".join(lines).encode(), broken, original), b""
 
     def _end(self, lines: Sequence[str], at: int) -> int:
-        """Return the line after the row that begins in line `at`, or _NONE, or _OPEN."""
+        """Return the number of the line after the row that begins in line `at`.
+
+        Return _NONE if the quotes of the row are malformed, and _OPEN if it does not end.
+        """
         patterns = _BY_SEPARATOR[self.separator]
         if patterns.closed.fullmatch(lines[at]):
             return at + 1
@@ -128,19 +143,25 @@ class Quotes:
         return _OPEN
 
     def _row(self, lines: Sequence[str], at: int, end: int) -> tuple[str | None, int]:
-        """Return the row that begins in line `at` (None if it is not a row), and its end."""
-        if end > at + 1 and (self.has_prose or not self._took_in_rows(lines[at:end])):
-            joined = self._joined(lines[at:end])
-            if joined is not None or not self.is_literal:
-                return joined, end
+        """Return the row that begins in line `at`, or None if it is not a row, and its end.
+
+        `end` is what `_end` has returned.
+        """
+        next_line = at + 1
+        has_several_lines = end > next_line
+        if has_several_lines and (self.has_prose or not self._contain_rows(lines[at:end])):
+            row = self._join(lines[at:end])
+            if row is not None or not self.is_literal:
+                return row, end
         if self.is_literal:
-            return self._literal(lines[at]), at + 1
-        return (lines[at] if end == at + 1 else None), at + 1
+            return self._literal_row(lines[at]), next_line
+        is_whole = end == next_line
+        return (lines[at] if is_whole else None), next_line
 
-    def _joined(self, lines: Sequence[str]) -> str | None:
-        """Return the row in these lines.
+    def _join(self, lines: Sequence[str]) -> str | None:
+        """Return the row in these lines as one line.
 
-        Return None if the number of fields is wrong, or an id or a number has a line break.
+        Return None if the number of fields is wrong, or if an id or a number has a line break.
         """
         fields = self._fields("\n".join(lines))
         if len(fields) != self.fields:
@@ -148,48 +169,63 @@ class Quotes:
         if any("\n" in fields[at] for at in self.ids | self.numbers):
             return None
         if self.is_literal:
-            fields = [self._meant(field) for field in fields]
+            fields = [self._escaped(field) for field in fields]
         row = self.separator.join(fields)
         return row if self.keeps_breaks else row.replace("\n", " ")
 
-    def _took_in_rows(self, lines: Sequence[str]) -> bool:
-        """Whether the lines look like rows that a stray quote has joined."""
+    def _contain_rows(self, lines: Sequence[str]) -> bool:
+        """Whether these lines are several rows that a stray quote has joined."""
         if any(self._is_row(line) for line in lines[1:-1]):
             return True
         # The last line of a row with a line break may look like a row, but its first does not.
         return self._is_row(lines[0]) and self._is_row(lines[-1])
 
     def _is_row(self, line: str) -> bool:
-        fields = self._fields(line) if self._end([line], 0) == 1 else line.split(self.separator)
+        """Whether a line has the right number of fields, with numbers in their places."""
+        fields = self._fields(line) if self._is_closed(line) else line.split(self.separator)
         if len(fields) != self.fields:
             return False
         return all(re.fullmatch(NUMBER, fields[at].strip(' "')) for at in self.numbers)
 
-    def _literal(self, line: str) -> str | None:
-        """Return a line in which most quotes belong to the values, or None if it is not a row."""
+    def _is_closed(self, line: str) -> bool:
+        """Whether all quoted fields of a line end on it."""
+        return self._end([line], 0) == 1
+
+    def _literal_row(self, line: str) -> str | None:
+        """Return a line in which most quotes belong to the values, or None if it is not a row.
+
+        Such quotes are escaped.
+        """
         fields = line.split(self.separator)
-        if len(fields) != self.fields and self._end([line], 0) == 1:
+        if len(fields) != self.fields and self._is_closed(line):
             fields = self._fields(line)
         if len(fields) != self.fields:
             return None
-        return self.separator.join(self._meant(field) for field in fields)
+        return self.separator.join(self._escaped(field) for field in fields)
 
-    def _meant(self, field: str) -> str:
-        """Return the field, enclosed in quotes if its own quotes belong to its value."""
+    def _escaped(self, field: str) -> str:
+        """Return the field with escaped quotes if they belong to its value.
+
+        They do not if the field needs them: `"a ""b"" c"` is unchanged.
+        """
         if not field.startswith('"'):
             return field
         inner = field[1:-1]
-        is_whole = self._end([field], 0) == 1 and len(field) > 1
+        is_quoted = len(field) > 1 and self._is_closed(field)
         needs_quotes = not inner or '""' in inner or self.separator in inner or "\n" in inner
-        if is_whole and needs_quotes:
+        if is_quoted and needs_quotes:
             return field
         doubled = field.replace('"', '""')
         return f'"{doubled}"'
 
     def _fields(self, text: str) -> list[str]:
-        """Return the fields of a row as they are written, with their quotes."""
+        """Return the fields of a row as they are written, with their quotes.
+
+        Return an empty list if the quotes are malformed.
+        """
         pattern = _BY_SEPARATOR[self.separator].field
-        fields, at = [], 0
+        fields = []
+        at = 0
         while at <= len(text):
             match = pattern.match(text, at)
             if match is None:
@@ -200,14 +236,17 @@ class Quotes:
 
 
 class Header(NamedTuple):
+    """The first row of text, which has the names of the fields."""
+
     text: str
-    #: None if its quotes are malformed.
+    #: None if the quotes are malformed.
     names: list[str] | None
     #: Whether quotes belong to the values below it.
     is_literal: bool
 
     @property
     def lines(self) -> int:
+        """The number of its lines."""
         return self.text.count("\n") + 1
 
 
@@ -225,28 +264,38 @@ def header_of(text: str, separator: str) -> Header:
 def values(row: str, separator: str) -> list[str] | None:
     """Return the values of a row without their quotes, or None if its quotes are malformed."""
     quotes = Quotes(separator, 0)
-    if quotes._end(row.split("\n"), 0) != row.count("\n") + 1:
+    lines = row.split("\n")
+    if quotes._end(lines, 0) != len(lines):
         return None
     return [_unquoted(field) for field in quotes._fields(row)]
 
 
 def are_literal(first: str, second: str, separator: str) -> bool:
-    """Whether quotes belong to the values: only in TSV, and not if its first rows are in quotes."""
+    """Whether quotes belong to the values, given the first two rows.
+
+    They do in TSV, unless a field of the first row or all fields of the second are in quotes.
+    """
     if separator != "\t":
         return False
     is_quoted = re.compile(r'"[^"]*"').fullmatch
-    names_are_quoted = any(is_quoted(name) for name in first.split(separator))
-    return not (names_are_quoted or all(is_quoted(value) for value in second.split(separator)))
+    if any(is_quoted(name) for name in first.split(separator)):
+        return False
+    return not all(is_quoted(value) for value in second.split(separator))
 
 
 def _first_row(text: str, separator: str) -> str:
+    """Return the first row, or the first line if its quotes are malformed."""
     lines = text.split("\n")
     end = Quotes(separator, 0)._end(lines, 0)
+    # _NONE and _OPEN are less than 1.
     return "\n".join(lines[: max(end, 1)])
 
 
 def _unquoted(field: str) -> str:
-    return field[1:-1].replace('""', '"') if field.startswith('"') else field
+    """Return the value of a field, without outer quotes and with doubled quotes as one."""
+    if not field.startswith('"'):
+        return field
+    return field[1:-1].replace('""', '"')
 
 
 def _lines_to_look_at(block: bytes, separator: str, all_quotes: bool) -> list[int]:
@@ -261,24 +310,29 @@ def _lines_to_look_at(block: bytes, separator: str, all_quotes: bool) -> list[in
         return []
     quotes = np.flatnonzero(codes == ord('"'))
     ends = np.flatnonzero(codes == ord("\n"))
-    until = np.searchsorted(quotes, ends)
-    counts = np.diff(until)
+    # The number of quotes before each line and after the last one, and on each line.
+    before = np.searchsorted(quotes, ends)
+    counts = np.diff(before)
     if all_quotes:
         return np.flatnonzero(counts).tolist()
     # The first quote of a line begins a field, the second one ends it, and so on.
     is_ending = np.arange(len(quotes)) % 2 == 1
-    if (until & 1).any():
-        is_ending ^= np.repeat(until[:-1] % 2 == 1, counts)
+    if (before & 1).any():
+        is_ending ^= np.repeat(before[:-1] % 2 == 1, counts)
     is_edge = np.zeros(256, bool)
     is_edge[[ord(separator), ord("\n")]] = True
-    beside = codes[np.where(is_ending, quotes + 1, quotes - 1)]
-    is_odd_line = counts % 2 == 1
-    is_odd_line[np.searchsorted(ends, quotes[~is_edge[beside]]) - 1] = True
-    return np.flatnonzero(is_odd_line).tolist()
+    # The character before a quote that begins a field, and after a quote that ends one.
+    outside = codes[np.where(is_ending, quotes + 1, quotes - 1)]
+    needs_look = counts % 2 == 1
+    needs_look[np.searchsorted(ends, quotes[~is_edge[outside]]) - 1] = True
+    return np.flatnonzero(needs_look).tolist()
 
 
 def _are_plain(codes: np.ndarray, separator: str) -> bool:
-    """Whether every quote begins or ends a field on one line. Faster than checking each line."""
+    """Whether every quote begins or ends a field on one line.
+
+    This is faster than checking each line.
+    """
     is_end = codes == ord("\n")
     is_edge = is_end | (codes == ord(separator))
     is_quote = codes[1:-1] == ord('"')

@@ -1,4 +1,4 @@
-"""Ranker tables: one table with grades and scores, without a document column.
+"""Reads ranker tables: one table with grades and scores, without a document column.
 
 Each row is a document. Its row number is its name, and also its rank if ties are broken by rank.
 """
@@ -50,35 +50,48 @@ def has_documents(shape: Shape) -> bool:
 
 
 def is_unnamed(shape: Shape, config: TableConfig) -> bool:
-    """Whether lines have three fields, and nothing says that they are query, grade and score."""
+    """Whether lines have three fields that are not named, neither by a header nor by the user."""
     return shape.kind == "trec" and len(shape.fields) == 3 and not config.columns
 
 
 def refuse_unclear(shape: Shape, files: Sequence[File], needed: Collection[str]) -> None:
-    """Raise InputError for a table whose rows cannot be documents; `needed` are our columns."""
+    """Raise InputError for a table whose rows cannot be documents.
+
+    `needed` are our columns that it must have.
+    """
     if shape.kind == "trec" and not {"query_id", "relevance", "score"} <= shape.has:
         what = f"{len(shape.fields)} fields in a line, and no column names"
         columns = ("query_id", "relevance", "score")
         raise InputError(what, NameInOneTable(columns, are_numbers=True))
-    missing = [name for name in needed if name not in shape.has]
-    if "score" in missing and "rank" in shape.has:
-        missing.remove("score")
-    known = ", ".join(shape.fields)
-    if missing:
-        what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has {known}"
-        why = "in one table without documents, each row needs a query, a grade and a score"
-        is_text = shape.kind in ("csv", "tsv")
-        then = "(the number of a field, if the first line has no names)" if is_text else ""
-        raise InputError(f"{what}; {why}", NameInOneTable(tuple(missing), then=then))
+    _refuse_missing(shape, needed)
     refuse_one_column(shape.columns, shape.fields)
     if "run" in shape.has:
-        what = f"each row is a document, but the column {shape.columns.get('run', 'run')} may name"
-        why = "several runs, each with its own rows"
+        column = shape.columns.get("run", "run")
+        what = f"each row is a document, but the column {column} may name several runs"
         to_do = "evaluate each run separately, in a table without that column"
-        raise InputError(f"{what} {why}; {to_do}, or name the documents in a column doc_id")
+        raise InputError(
+            f"{what}, each with its own rows; {to_do}, or name the documents in a column doc_id"
+        )
     if any(file.snapshot is not None or file.storage is None for file in files):
         what = "each row is a document, named by its number, but this table's rows have no order"
         raise InputError(f"{what}; write it as files, or name the documents in a column doc_id")
+
+
+def _refuse_missing(shape: Shape, needed: Collection[str]) -> None:
+    """Raise InputError if the table lacks one of the columns `needed`."""
+    missing = [name for name in needed if name not in shape.has]
+    if "score" in missing and "rank" in shape.has:
+        # Ranks order the documents as well as scores.
+        missing.remove("score")
+    if not missing:
+        return
+    what = f"{len(missing)} column(s) missing, {', '.join(missing)}; it has "
+    why = "in one table without documents, each row needs a query, a grade and a score"
+    then = ""
+    if shape.kind in ("csv", "tsv"):
+        then = "(the number of a field, if the first line has no names)"
+    advice = NameInOneTable(tuple(missing), then=then)
+    raise InputError(f"{what}{', '.join(shape.fields)}; {why}", advice)
 
 
 def refuse_one_column(columns: Mapping[str, str], has: Iterable[str]) -> None:
@@ -100,10 +113,12 @@ def refuse_several_runs(runs: Collection[Any]) -> None:
 
 
 def needed(*configs: TableConfig) -> list[str]:
-    """Return our columns that such a table needs."""
-    grades = [config for config in configs if isinstance(config, JudgmentsConfig)]
-    is_constant = any(config.relevance is not None for config in grades)
-    return ["query_id", "score"] if is_constant else ["query_id", "relevance", "score"]
+    """Return our columns that the table of these configurations needs."""
+    for config in configs:
+        if isinstance(config, JudgmentsConfig) and config.relevance is not None:
+            # The user gives all rows the same grade.
+            return ["query_id", "score"]
+    return ["query_id", "relevance", "score"]
 
 
 def labels(*configs: TableConfig) -> Collection[str]:
@@ -116,5 +131,5 @@ def labels(*configs: TableConfig) -> Collection[str]:
 
 
 def merged_columns(config: TableConfig, other: TableConfig) -> TableConfig:
-    """Return the configuration of a table with the columns that both name."""
+    """Return the first configuration with the columns of both configurations."""
     return config.model_copy(update={"columns": {**other.columns, **config.columns}})

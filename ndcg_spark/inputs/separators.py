@@ -1,5 +1,6 @@
-"""Text without a header whose fields are not separated by blanks or tabs."""
+"""Detects text without a header that blanks do not split into its fields."""
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 
@@ -8,12 +9,13 @@ UNREAD = ("::", "|")
 
 
 def unread_separator(lines: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
-    """Return the unsupported separator of lines that blanks split into these rows, if any."""
-    numbers = Counter(map(len, rows))
-    # If blanks split all but a few broken lines into the same number of fields, the other
-    # separators may be part of ids.
-    if any(number > 1 and 10 * lines_of > 9 * len(rows) for number, lines_of in numbers.items()):
-        return None
+    """Return the unsupported separator of the lines, if any. Blanks split them into `rows`."""
+    lines_by_fields = Counter(map(len, rows))
+    for fields, count in lines_by_fields.items():
+        # If blanks split all but a few broken lines into the same number of fields, the other
+        # separators may be part of ids.
+        if fields > 1 and count > 0.9 * len(rows):
+            return None
     for separator in UNREAD:
         counts = {line.count(separator) for line in lines}
         if len(counts) == 1 and min(counts) > 1:
@@ -22,9 +24,11 @@ def unread_separator(lines: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def has_blanks_within_tabs(lines: Sequence[str]) -> bool:
-    """Whether tabs split all lines into equally many fields, with a blank in one of the first."""
+    """Whether tabs split all lines into the same number of fields, and a field has a blank."""
     rows = [line.split("\t") for line in lines]
-    if len({len(row) for row in rows}) != 1 or len(rows[0]) == 1:
+    numbers_of_fields = {len(row) for row in rows}
+    if len(numbers_of_fields) != 1 or numbers_of_fields == {1}:
         return False
     # The sixth field is the name of a run, which may contain blanks.
-    return any(" " in field.strip() for row in rows for field in row[:5])
+    fields = itertools.chain(*(row[:5] for row in rows))
+    return any(" " in field.strip() for field in fields)

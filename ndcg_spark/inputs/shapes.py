@@ -24,7 +24,6 @@ from ndcg_spark.inputs.headers import BLANKS, blank_fields, mapped_separator
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject, begins_list, objects_of_list
 from ndcg_spark.inputs.objects import (
     Kind,
-    Kinds,
     Objects,
     find_objects,
     kinds_of_json,
@@ -55,8 +54,9 @@ _LAYOUTS = {
     },
     "exclude": {2: "query_id doc_id"},
 }
-#: The fields that are often the ids, and our number columns.
+#: The fields that are often the ids.
 _IDS: tuple[tuple[str, int], ...] = (("query_id", 1), ("doc_id", 2))
+#: Our columns of numbers.
 _NUMBERS = ("relevance", "rank", "score")
 #: A column has numbers if more than this share of its fields are numbers.
 _MOST = 0.5
@@ -64,29 +64,39 @@ _MOST = 0.5
 _TIME = r"[1-9][0-9]{8,}"
 #: A compressed file with fewer bytes than this may be empty.
 _EMPTY_GZIP = 200
+#: How a decoded gzip file begins.
+_GZIP_START = "\x1f\ufffd"
+#: The end of the message about lines of a gzip file.
 _COMPRESSED = (
     "which are compressed with gzip; end the file name in .gz, or send the pipe through zcat"
 )
-_LINES, _LINE_END = 200, re.compile(r"\r\n?|\n")
+#: The number of first lines that show the shape of a file.
+_LINES = 200
+_LINE_END = re.compile(r"\r\n?|\n")
 #: A line of ranker features: a grade, a query, and numbered values, if there are any.
 _FEATURES = re.compile(r"\S+\s+qid:\S+\s+(\d+:|#)")
 _JSON_TEXT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+#: The start of an object that contains an object, once JSON_TEXT is removed.
+_OBJECT_IN_OBJECT = re.compile(r"\s*\{[^{}]*\{")
 
 
 @dataclass(frozen=True)
 class Shape:
+    """How to read the files of a table, and the names that they have for our columns."""
+
     #: parquet, orc, delta, iceberg, csv, tsv or jsonl; trec for text without a header; json for one
     #: object with all queries.
     kind: str
-    #: The files' name for each of our columns; a column that is absent here has our own name.
+    #: The name of each of our columns in the files, such as `{"doc_id": "docno"}`; a column that is
+    #: absent here has our own name.
     columns: Mapping[str, str]
-    #: Our columns that the files or their folders have, as far as first lines or footers show.
+    #: Our columns that the files or folders have, according to the first lines or the footers.
     has: frozenset[str] = frozenset()
     #: The names of the fields in the files themselves, in order. Fields without a name have our
     #: name, or their number.
     fields: tuple[str, ...] = ()
-    #: The separator between the names of the header, empty if there is no header; and the number of
-    #: header lines.
+    #: The separator between the names in the header; empty if there is no header or if blanks
+    #: separate the names.
     header_separator: str = ""
     header_lines: int = 0
     #: Whether quotes in CSV and TSV belong to the values; see `quotes`.
@@ -97,12 +107,18 @@ class Shape:
     objects: Objects | None = None
     #: The separator between the ids of a cell, by its name in `reshape`; None if a cell has one id.
     separator_of_ids: str | None = None
-    #: Whether the order of the rows is the rank, and our columns that identify a list.
+    #: Whether the order of the rows is the rank.
     is_ordered: bool = False
+    #: Our columns that identify a ranked list.
     list_key: tuple[str, ...] = ("dataset", "run", "query_id")
-    #: The part of `columns` that both folders and the files in them have. A file with a different
-    #: value is refused.
+    #: The part of `columns` that exists both as folders and in the files below them. A file whose
+    #: value differs from its folder's is refused.
     in_both: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def paths(self) -> Mapping[str, str]:
+        """The paths of our columns within objects, such as `{"doc_id": "hits.docid"}`."""
+        return {} if self.objects is None else self.objects.paths
 
     @property
     def is_reshaped(self) -> bool:
@@ -116,45 +132,69 @@ class Shape:
         return self.separator_of_ids is not None or self.is_ordered
 
     def notes(self, config: TableConfig) -> list[str]:
-        """Return sentences for people about what was recognised without being configured."""
+        """Return what was recognised without being configured, such as `["doc_id is docno"]`.
+
+        The columns of rows share one note, and so do the columns of documents within a row.
+        """
+        has_no_names = self.kind in ("trec", "json") and not self.header_lines
         layout = " ".join(self.fields)
-        is_by_position = self.kind in ("trec", "json") and not self.header_lines
-        if is_by_position and layout not in (_RUN, _LAYOUTS["judgments"][4]):
+        if has_no_names and layout not in (_RUN, _LAYOUTS["judgments"][4]):
             return [f"read as {layout}"]
-        given = [
-            (name, self.columns.get(name, name)) for name in sorted(self.has - {*config.columns})
-        ]
-        within = {} if self.objects is None else self.objects.documents
-        beside = [
-            f"{name} is {column}" for name, column in given if column != name and name not in within
-        ]
-        documents = [f"{name} is {column}" for name, column in given if name in within]
-        return [", ".join(renamed) for renamed in (beside, documents) if renamed]
+        in_documents: Collection[str] = ()
+        if self.objects is not None:
+            in_documents = self.objects.documents
+        row_columns = []
+        document_columns = []
+        for name in sorted(self.has.difference(config.columns)):
+            column = self.columns.get(name, name)
+            if name in in_documents:
+                document_columns.append(f"{name} is {column}")
+            elif column != name:
+                row_columns.append(f"{name} is {column}")
+        return [", ".join(columns) for columns in (row_columns, document_columns) if columns]
 
     def reader(
         self, names: Sequence[str], labels: Collection[str] = ()
     ) -> Delimited | JsonLines | JsonObject:
-        called = {ours: self.columns.get(ours, ours) for ours in names}
-        present = {ours: theirs for ours, theirs in called.items() if theirs in self.fields}
+        """Return the reader of text files that returns our columns `names`.
+
+        The `labels` stand for grades.
+        """
         if self.kind == "json":
             return JsonObject(self.fields, labels)
+        present = {}
+        absent = []
+        for ours in names:
+            theirs = self.columns.get(ours, ours)
+            if theirs in self.fields:
+                present[ours] = theirs
+            else:
+                absent.append(theirs)
         if self.kind == "jsonl":
-            absent = [theirs for ours, theirs in called.items() if ours not in present]
-            paths = {} if self.objects is None else self.objects.paths
-            at_top = {ours: theirs for ours, theirs in present.items() if ours not in paths}
+            at_top = {ours: theirs for ours, theirs in present.items() if ours not in self.paths}
             return JsonLines(at_top, absent, self.has_lists, self.objects, labels)
-        separator = self.header_separator or _SEPARATORS.get(self.kind, "")
-        lines, is_literal = self.header_lines, self.has_literal_quotes
-        return Delimited(self.fields, present, separator, lines, is_literal, labels)
+        return Delimited(
+            self.fields,
+            present,
+            separator=self.header_separator or _SEPARATORS.get(self.kind, ""),
+            header_lines=self.header_lines,
+            has_literal_quotes=self.has_literal_quotes,
+            labels=labels,
+        )
 
 
 @dataclass(frozen=True)
 class TableContext:
+    """What is known of a table before its shape is known."""
+
+    #: judgments, results or exclude.
     name: str
     #: The first file, for messages.
     origin: str
     config: TableConfig
+    #: Our columns that are wanted.
     names: Sequence[str]
+    #: The columns that folders add.
     folders: Sequence[str] = ()
     #: Whether the order of the rows is the rank.
     is_ordered: bool = False
@@ -169,7 +209,8 @@ class TableContext:
         return self.shape_with_objects(kind, plain_names(kinds), found)
 
     def shape(self, kind: str, fields: Sequence[str]) -> Shape:
-        known = [*fields, *self.folders]
+        """Return the shape of files with these columns."""
+        known = list(fields) + list(self.folders)
         with within(self.origin):
             columns = resolve_columns(self.config.columns, self.names, known)
             self._refuse_lost(columns, known)
@@ -189,37 +230,59 @@ class TableContext:
 
     def shape_with_objects(self, kind: str, plain: Sequence[str], objects: Objects) -> Shape:
         """Return the shape of rows with objects and with these `plain` columns."""
-        known = [*plain, *self.folders]
-        names = [name for name in self.names if name not in objects.paths]
+        known = list(plain) + list(self.folders)
+        paths = objects.paths
+        names = [name for name in self.names if name not in paths]
         mapped = {ours: name for ours, name in self.config.columns.items() if ours in names}
         with within(self.origin):
             columns = resolve_columns(mapped, names, known)
-        columns.update(objects.paths)
-        has = {name for name, column in columns.items() if column in known} | {*objects.paths}
-        fields = (*plain, *objects.paths.values())
+        has = {name for name, column in columns.items() if column in known}
+        columns.update(paths)
+        has.update(paths)
+        fields = tuple(plain) + tuple(paths.values())
         return Shape(kind, columns, frozenset(has), fields, objects=objects)
 
     def numbered(self, kind: str, names: Sequence[str]) -> Shape:
-        """Return the shape of files whose fields have these names.
+        """Return the shape of files whose fields usually have these names.
 
-        The configuration may assign our columns to fields by number, from 1, instead.
+        The user may say that one of our columns is in a different field, by its number from 1, or
+        in a folder, by the folder's name.
         """
-        mapped, ours = (
-            self.config.columns,
-            {field: name for name, field in self.config.columns.items()},
-        )
-        names = tuple(
-            name if name not in mapped and f"{at}" not in ours else ours.get(f"{at}", f"{at}")
-            for at, name in enumerate(names, 1)
-        )
-        columns = {**mapped, **{name: name for name in names if not name.isdecimal()}}
-        given = {ours for ours, theirs in mapped.items() if theirs in self.folders}
-        return Shape(kind, columns, frozenset({*names, *self.folders, *given}), names)
+        by_field = {theirs: ours for ours, theirs in self.config.columns.items()}
+        fields = []
+        for number, name in enumerate(names, 1):
+            field_number = str(number)
+            if field_number in by_field:
+                fields.append(by_field[field_number])
+            elif name in self.config.columns:
+                # The user says that this column is in a different field.
+                fields.append(field_number)
+            else:
+                fields.append(name)
+        columns = dict(self.config.columns)
+        for name in fields:
+            if not name.isdecimal():
+                columns[name] = name
+        has = set(fields).union(self.folders)
+        for ours, theirs in self.config.columns.items():
+            if theirs in self.folders:
+                has.add(ours)
+        return Shape(kind, columns, frozenset(has), tuple(fields))
 
-    def names_columns(self, fields: Sequence[str]) -> bool:
+    def has_one_name(self, fields: Sequence[str]) -> bool:
+        """Whether at least one of the fields is a name of one of our columns."""
+        return any(is_alias(name, field) for name, field in product(self.names, fields))
+
+    def has_two_names(self, fields: Sequence[str]) -> bool:
         """Whether the fields include names of at least two of our columns."""
-        named = [name for name in self.names if any(is_alias(name, field) for field in fields)]
-        return len(named) > 1
+        found = {name for name, field in product(self.names, fields) if is_alias(name, field)}
+        return len(found) > 1
+
+    @property
+    def has_only_numbers(self) -> bool:
+        """Whether the user names columns, and all of them by field number."""
+        mapped = self.config.columns.values()
+        return bool(mapped) and all(map(str.isdecimal, mapped))
 
     @property
     def mapped_names(self) -> dict[str, str]:
@@ -240,35 +303,33 @@ class TableContext:
         """Whether the user gives grades to labels."""
         return isinstance(self.config, JudgmentsConfig) and self.config.grades is not None
 
-    def has_named(self, fields: Sequence[str]) -> bool:
-        return any(is_alias(*pair) for pair in product(self.names, fields))
-
 
 def text_shape(files: Sequence[File], kind: str, table: TableContext) -> Shape:
     """Return the shape of text in the format `kind`, from the first lines of the first file.
 
     Raise InputError if the shape is not clear.
     """
-    first, *others = [file for file in files if not _is_empty(file)] or list(files[:1])
-    text = first.head()
+    # If all files are empty, the error is about the first one.
+    filled = [file for file in files if not _is_empty(file)] or list(files[:1])
+    text = filled[0].head()
+    lines = _filled_lines(text)
     if kind in ("jsonl", "json"):
-        return _json_shape(text, _filled(text), table)
-    lines = _filled(text)
+        return _json_shape(text, lines, table)
     # CSV has no comments.
-    rows = lines if kind == "csv" else first_lines(lines, first.path)
+    rows = lines if kind == "csv" else first_lines(lines, filled[0].path)
     separator = _header_separator(text, lines, rows, kind, table)
     if separator == BLANKS:
-        return _blank_header_shape(first, others, table)
+        return _blank_header_shape(filled, table)
     if separator:
-        return _header_shape(separator, kind, [first, *others], table)
-    mapped = table.config.columns.values()
-    if kind in _SEPARATORS and not (mapped and all(map(str.isdecimal, mapped))):
+        return _header_shape(separator, kind, filled, table)
+    if kind in _SEPARATORS and not table.has_only_numbers:
         kind = "trec"
     _refuse_lost_names(lines, table)
     return _layout_shape(rows if kind == "trec" else lines, kind, table)
 
 
-def _filled(text: str) -> list[str]:
+def _filled_lines(text: str) -> list[str]:
+    """Return the first lines of the text that are not blank, without outer blanks."""
     lines = (line.strip(" \t\f") for line in _LINE_END.split(text))
     return [line for line in lines if line][:_LINES]
 
@@ -276,32 +337,47 @@ def _filled(text: str) -> list[str]:
 def _header_separator(
     text: str, lines: Sequence[str], rows: Sequence[str], kind: str, table: TableContext
 ) -> str | None:
-    """Return what separates the names of the header, or None if there is no header."""
-    first = lines[0] if lines else ""
+    """Return the separator of the names in the header, or None if there is no header."""
+    first = _first_line(lines)
+    own = ""
+    if kind in _SEPARATORS:
+        own = separator_of(kind, first)
     names = table.mapped_names.values()
     if names:
-        own = separator_of(kind, first) if kind in _SEPARATORS else ""
-        row = rows[0] if rows else ""
+        row = _first_line(rows)
         separator = mapped_separator(_LINE_END.sub("\n", text), row, names, own)
         if separator:
             return separator
-    mapped = table.config.columns.values()
-    if kind not in _SEPARATORS or (mapped and all(map(str.isdecimal, mapped))):
-        return None
-    # TSV without a header is common.
-    fields = [name.strip('"') for name in first.split("\t")]
-    if kind == "csv" or table.config.format or table.has_named(fields):
-        return separator_of(kind, first)
+    if own and _is_header(first, kind, table):
+        return own
     return None
 
 
+def _is_header(first: str, kind: str, table: TableContext) -> bool:
+    """Whether the first line of CSV or TSV has the names of the fields."""
+    if table.has_only_numbers:
+        return False
+    if kind == "csv" or table.config.format:
+        return True
+    # TSV without a header is common.
+    fields = [name.strip('"') for name in first.split("\t")]
+    return table.has_one_name(fields)
+
+
+def _first_line(lines: Sequence[str]) -> str:
+    """Return the first line, or "" if there are no lines."""
+    return next(iter(lines), "")
+
+
 def _is_empty(file: File) -> bool:
+    """Whether a file has no text. Small compressed files are opened to see that."""
     if file.path.endswith(".gz") and file.size < _EMPTY_GZIP:
         return not file.head().strip()
     return not file.size
 
 
 def _header_shape(separator: str, kind: str, files: Sequence[File], table: TableContext) -> Shape:
+    """Return the shape of files with names on the first line and this separator between them."""
     texts = map_files(files, lambda file: _LINE_END.sub("\n", file.head()))
     headers = [header_of(text, separator) for text in texts]
     _refuse_other_headers(files, [header.text for header in headers])
@@ -325,16 +401,16 @@ def _header_shape(separator: str, kind: str, files: Sequence[File], table: Table
 
 
 def _refuse_unread_separator(header: str, table: TableContext) -> None:
+    """Raise InputError if an unsupported separator splits the header into our names."""
     for separator in UNREAD:
-        if table.names_columns(header.split(separator)):
+        if table.has_two_names(header.split(separator)):
             what = f"{table.origin}: the header {header[:200]!r} has {separator} between its names"
             raise InputError(f"{what}; use tabs, commas or semicolons instead")
 
 
-def _blank_header_shape(first: File, others: Sequence[File], table: TableContext) -> Shape:
-    """Return the shape of files with blanks between their fields, and names on the first line."""
-    files = [first, *others]
-    rows = map_files(files, lambda file: first_lines(_filled(file.head()), file.path))
+def _blank_header_shape(files: Sequence[File], table: TableContext) -> Shape:
+    """Return the shape of files with names on the first line and blanks between their fields."""
+    rows = map_files(files, lambda file: first_lines(_filled_lines(file.head()), file.path))
     # A file may contain only comments.
     known = [file for file, lines in zip(files, rows, strict=True) if lines]
     headers = [" ".join(blank_fields(lines[0])) for lines in rows if lines]
@@ -346,6 +422,7 @@ def _blank_header_shape(first: File, others: Sequence[File], table: TableContext
 
 
 def _refuse_other_headers(files: Sequence[File], headers: Sequence[str]) -> None:
+    """Raise InputError if a file has a different header from the first file."""
     for file, header in zip(files, headers, strict=True):
         if header != headers[0]:
             raise InputError(
@@ -357,7 +434,7 @@ def _refuse_other_headers(files: Sequence[File], headers: Sequence[str]) -> None
 def _refuse_lost_names(lines: Sequence[str], table: TableContext) -> None:
     """Raise InputError if the user names columns but the first line has none of these names."""
     for ours, theirs in table.mapped_names.items():
-        first = lines[0][:200] if lines else ""
+        first = _first_line(lines)[:200]
         words = "if it names no columns, number all of them:"
         numbers = NumberColumns(table.name, _IDS, words=words)
         raise InputError(
@@ -366,42 +443,70 @@ def _refuse_lost_names(lines: Sequence[str], table: TableContext) -> None:
         )
 
 
-def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
-    separator = _SEPARATORS.get(kind)
-    layouts = _layouts(table)
+@dataclass(frozen=True)
+class _Sample:
+    """The first lines of a table without a header."""
+
+    table: TableContext
+    lines: Sequence[str]
+    #: The fields of each line.
+    rows: Sequence[Sequence[str]]
+    #: The number of fields that most lines have.
+    fields: int
+    #: The rows with that many fields; the columns are numbered from 0.
+    usual: pd.DataFrame
+
+    @property
+    def first_line(self) -> str:
+        return _first_line(self.lines)
+
+    @property
+    def example(self) -> str:
+        """The first line with the usual number of fields."""
+        for line, row in zip(self.lines, self.rows, strict=True):
+            if len(row) == self.fields:
+                return line
+        return ""
+
+
+def _sample(lines: Sequence[str], separator: str | None, table: TableContext) -> _Sample:
+    """Return the first lines of a table, split into their fields."""
     rows = _rows(lines, separator, table.name == "results")
-    fields = mode(map(len, rows)) if rows else max(layouts)
-    usual = pd.DataFrame(
-        [row for row in rows if len(row) == fields], columns=range(fields), dtype=str
-    )
-    names = layouts.get(fields, "").split() or [f"{at}" for at in range(1, fields + 1)]
-    if table.name == "results" and fields == 3 and _are_numbered(usual):
+    fields = mode(map(len, rows)) if rows else max(_layouts(table))
+    whole = [row for row in rows if len(row) == fields]
+    usual = pd.DataFrame(whole, columns=range(fields), dtype=str)
+    return _Sample(table, lines, rows, fields, usual)
+
+
+def _layout_shape(lines: Sequence[str], kind: str, table: TableContext) -> Shape:
+    """Return the shape of files without a header, whose number of fields shows their layout.
+
+    Raise InputError if it does not.
+    """
+    separator = _SEPARATORS.get(kind)
+    sample = _sample(lines, separator, table)
+    names = _layouts(table).get(sample.fields, "").split()
+    if not names:
+        names = [str(number) for number in range(1, sample.fields + 1)]
+    if table.name == "results" and sample.fields == 3 and _has_ranks(sample.usual):
         names[2] = "rank"
     shape = table.numbered(kind, names)
+    problem = _problem(sample, shape, names)
+    if problem is not None:
+        lead = f"{table.origin}: {sample.fields} fields in a line, e.g. {sample.example[:200]!r}"
+        raise InputError(f"{lead}, {problem.what}", problem.advice)
     if separator and lines:
         shape = replace(shape, has_literal_quotes=are_literal(lines[0], lines[0], separator))
-    problem = _problem_of_text(lines, rows, table)
-    if problem is None and kind == "trec":
-        problem = _problem_of_separator(lines, rows, usual, shape, table)
-    if problem is None and table.name == "results" and not table.is_ordered:
-        problem = _problem_of_order(shape, usual, table)
-    if problem is None and not table.config.columns:
-        problem = _problem_of_layout(lines, names, usual, table)
-    if problem is not None:
-        parted = zip(lines, rows, strict=True)
-        example = next((line for line, row in parted if len(row) == fields), "")
-        raise InputError(
-            f"{table.origin}: {fields} fields in a line, e.g. {example[:200]!r}, {problem.what}",
-            problem.advice,
-        )
     return shape
 
 
 def _layouts(table: TableContext) -> Mapping[int, str]:
+    """Return the names of the fields by the number of fields, such as {2: "query_id doc_id"}."""
     layouts = _LAYOUTS[table.name]
-    # Two fields are enough if positions are the ranks.
-    has_places = table.is_ordered or table.has_several_ids
-    return {**layouts, 2: "query_id doc_id"} if has_places else layouts
+    if table.is_ordered or table.has_several_ids:
+        # Two fields are enough if positions are the ranks.
+        return {**layouts, 2: "query_id doc_id"}
+    return layouts
 
 
 class _Problem(NamedTuple):
@@ -411,12 +516,23 @@ class _Problem(NamedTuple):
     advice: Advice | None = None
 
 
-def _problem_of_text(
-    lines: Sequence[str], rows: Sequence[Sequence[str]], table: TableContext
-) -> _Problem | None:
+def _problem(sample: _Sample, shape: Shape, names: Sequence[str]) -> _Problem | None:
+    """Return the first problem of the lines, or None. The `names` are those of their layout."""
+    table = sample.table
+    problem = _problem_of_form(sample)
+    if problem is None and shape.kind == "trec":
+        problem = _problem_of_separator(sample, shape)
+    if problem is None and table.name == "results" and not table.is_ordered:
+        problem = _problem_of_order(sample, shape)
+    if problem is None and not table.config.columns:
+        problem = _problem_of_layout(sample, names)
+    return problem
+
+
+def _problem_of_form(sample: _Sample) -> _Problem | None:
     """Return the problem of text in an unsupported form, whatever columns the user names."""
-    first = lines[0] if lines else ""
-    if first.startswith("\x1f\ufffd"):
+    first, rows, table = sample.first_line, sample.rows, sample.table
+    if first.startswith(_GZIP_START):
         return _Problem(_COMPRESSED)
     if _FEATURES.match(first):
         return _Problem(
@@ -427,28 +543,22 @@ def _problem_of_text(
                 "query_id, doc_id and score"
             ),
         )
-    if rows and table.names_columns(rows[0]):
+    if rows and table.has_two_names(rows[0]):
         remove = Do(words="to name fields by number, remove the line")
         named = GiveFormat(table.name, "tsv or csv", words="for files with names")
         return _Problem("which are column names", Either((named, remove), ", "))
     return None
 
 
-def _problem_of_separator(
-    lines: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    usual: pd.DataFrame,
-    shape: Shape,
-    table: TableContext,
-) -> _Problem | None:
+def _problem_of_separator(sample: _Sample, shape: Shape) -> _Problem | None:
     """Return the problem of lines that blanks do not split into their fields."""
-    separator = unread_separator(lines, rows)
+    table = sample.table
+    separator = unread_separator(sample.lines, sample.rows)
     if separator:
-        in_its_place = Do(words="use tabs instead, without blanks, or write CSV")
-        return _Problem(f"which are separated by {separator}", in_its_place)
-    if _has_numbers(usual, shape, table):
-        return None
-    if not has_blanks_within_tabs(lines):
+        use_tabs = Do(words="use tabs instead, without blanks, or write CSV")
+        return _Problem(f"which are separated by {separator}", use_tabs)
+    # If numbers are where the layout has numbers, blanks are the separators.
+    if _has_numbers(sample, shape) or not has_blanks_within_tabs(sample.lines):
         return None
     fields = _IDS
     if table.name == "judgments":
@@ -460,43 +570,51 @@ def _problem_of_separator(
     return _Problem("which are separated by tabs and contain blanks", numbers)
 
 
-def _has_numbers(usual: pd.DataFrame, shape: Shape, table: TableContext) -> bool:
-    """Whether the fields are numbers where a layout has numbers; false without a layout."""
-    has_some = table.has_labels
+def _has_numbers(sample: _Sample, shape: Shape) -> bool:
+    """Whether the fields that should be numbers are numbers; False if no field should be one."""
+    number_columns = () if sample.table.has_labels else _NUMBERS
     for at, name in enumerate(shape.fields):
+        values_of_field = sample.usual[at]
         # The second TREC field is always one word or a number, not part of a text.
-        is_text = name == "2" and usual[at].nunique() > 1
-        is_ours = name in _NUMBERS and not table.has_labels
+        is_odd_second_field = name == "2" and values_of_field.nunique() > 1
+        should_be_number = is_odd_second_field or name in number_columns
+        share_of_numbers = values_of_field.str.fullmatch(NUMBER).mean()
         # A line may be broken.
-        if (is_text or is_ours) and usual[at].str.fullmatch(NUMBER).mean() <= _MOST:
+        if should_be_number and share_of_numbers <= _MOST:
             return False
-        has_some = has_some or is_ours
-    return has_some
+    has_number_column = not set(_NUMBERS).isdisjoint(shape.fields)
+    return has_number_column or sample.table.has_labels
 
 
-def _problem_of_order(shape: Shape, usual: pd.DataFrame, table: TableContext) -> _Problem | None:
-    """Return the problem of results without a score or a rank if a field may be one of them."""
-    fields = len(usual.columns)
-    if {"rank", "score"} & {*shape.has, *shape.columns} or table.has_several_ids:
+def _problem_of_order(sample: _Sample, shape: Shape) -> _Problem | None:
+    """Return the problem of results if no field is known to be the score or the rank."""
+    table, fields = sample.table, sample.fields
+    known = shape.has.union(shape.columns)
+    if "rank" in known or "score" in known:
         return None
-    if fields not in _layouts(table) and (fields != 2 or table.config.columns):
+    if table.has_several_ids:
+        # Positions are the ranks.
         return None
-    are_numbers = [usual[at].str.fullmatch(NUMBER).any() for at in range(2, fields)]
-    if not any(are_numbers):
-        return _problem_without_numbers(shape, usual, table)
+    has_only_ids = fields == 2 and not table.config.columns
+    if fields not in _layouts(table) and not has_only_ids:
+        # `_problem_of_layout` reports it, unless the user names the columns.
+        return None
+    number_fields = [at for at in range(2, fields) if sample.usual[at].str.fullmatch(NUMBER).any()]
+    if not number_fields:
+        return _problem_without_numbers(sample, shape)
     choices = ("rank", max(3, fields - 1)), ("score", fields)
     swap = Do(words="if these are judgments, give them first, then the results")
     advice = Either((NumberColumns(table.name, choices, " or "), swap), "; ")
     return _Problem("one of which may be a rank or a score", advice)
 
 
-def _problem_without_numbers(
-    shape: Shape, usual: pd.DataFrame, table: TableContext
-) -> _Problem | None:
+def _problem_without_numbers(sample: _Sample, shape: Shape) -> _Problem:
+    """Return the problem of results in which no field could be a score or a rank."""
+    table = sample.table
     at = 1
     if "doc_id" in shape.fields:
         at = shape.fields.index("doc_id")
-    documents = pa.chunked_array([usual[at].tolist()], pa.string())
+    documents = pa.chunked_array([sample.usual[at].tolist()], pa.string())
     ways = ways_without_scores(documents)
     if table.config.columns:
         return _Problem("without a rank or a score", ways)
@@ -505,18 +623,15 @@ def _problem_without_numbers(
     return _Problem("without a rank or a score", Either((ways, numbers, named)))
 
 
-def _problem_of_layout(
-    lines: Sequence[str], names: Sequence[str], usual: pd.DataFrame, table: TableContext
-) -> _Problem | None:
+def _problem_of_layout(sample: _Sample, names: Sequence[str]) -> _Problem | None:
     """Return the problem of lines whose fields the user does not name."""
-    first = lines[0] if lines else ""
-    fields = len(names)
+    table, usual = sample.table, sample.usual
     if names[3:] == ["relevance"] and len(usual) and _are_times(usual[3]):
         numbered = NumberColumns(table.name, (*_IDS, ("relevance", 3)))
         return _Problem("the last of which is a time", numbered)
-    if fields == 6 and table.name == "judgments":
+    if sample.fields == 6 and table.name == "judgments":
         return _Problem("which look like results; give the judgments first, then the results")
-    if fields not in _layouts(table) or first.startswith(("{", "[")):
+    if sample.fields not in _layouts(table) or sample.first_line.startswith(("{", "[")):
         numbered = NumberColumns(table.name, _likely_fields(usual, table))
         formats = GiveFormat(table.name, "csv, tsv, jsonl or json")
         return _Problem("which is not a known layout", Either((numbered, formats)))
@@ -524,7 +639,10 @@ def _problem_of_layout(
 
 
 def _likely_fields(usual: pd.DataFrame, table: TableContext) -> tuple[tuple[str, int], ...]:
-    """Return the fields, by number, that may be our columns; for judgments, including a grade."""
+    """Return the numbers of the fields that may be our columns, such as `(("query_id", 1), ...)`.
+
+    For judgments, they may include the grade.
+    """
     fields = len(usual.columns)
     if table.name != "judgments" or fields < 3:
         return _IDS
@@ -537,77 +655,104 @@ def _likely_fields(usual: pd.DataFrame, table: TableContext) -> tuple[tuple[str,
     return ("query_id", 1), ("doc_id", document), ("relevance", document + 1)
 
 
-def _are_numbered(usual: pd.DataFrame) -> bool:
+def _has_ranks(usual: pd.DataFrame) -> bool:
     """Whether the third field numbers the lines of each query: 1, 2, 3."""
     counted = usual.groupby(0).cumcount() + 1
     return bool((usual[2] == counted.astype(str)).all())
 
 
 def _rows(lines: Sequence[str], separator: str | None, is_run: bool) -> list[list[str]]:
-    """Return the fields of the lines."""
-    if separator:
-        return [values(line, separator) or line.split(separator) for line in lines]
-    rows = [blank_fields(line) for line in lines]
-    # Extra fields of a run belong to its name.
-    return [row[:6] for row in rows] if is_run else rows
+    """Return the fields of each line. Without a separator, blanks separate them."""
+    rows = []
+    for line in lines:
+        if separator:
+            rows.append(values(line, separator) or line.split(separator))
+        elif is_run:
+            # Extra fields of a run belong to its name.
+            rows.append(blank_fields(line)[:6])
+        else:
+            rows.append(blank_fields(line))
+    return rows
 
 
 def _are_times(grades: "pd.Series[str]") -> bool:
-    """Whether all numbers are times. Other values, as in a header or a broken line, are ignored."""
+    """Whether all grades that are numbers are times.
+
+    Other values, as in a header or a broken line, are ignored.
+    """
     given = grades[grades.str.fullmatch(NUMBER)]
     return bool(len(given)) and bool(given.str.fullmatch(_TIME).all())
 
 
 def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
-    is_list = begins_list(text)
-    objects = _first_objects(_first_of_list(text) if is_list else lines)
-    kinds = kinds_of_json(objects)
+    """Return the shape of JSON that begins with this text and these lines."""
+    if begins_list(text):
+        kinds = kinds_of_json(_objects(_first_items(text)))
+    else:
+        kinds = kinds_of_json(_objects(lines))
     with within(table.origin):
         found = find_objects(kinds, table.names, table.config.columns)
-    is_object = re.match(r"\s*\{[^{}]*\{", _JSON_TEXT.sub("", text))
-    has_documents = found is not None and found.column
-    # If the first of several lines is a whole object, the file is not one object.
-    is_of_some_lines = len(lines) > 1 and bool(_first_objects(lines[:1]))
-    is_of_lines = is_list or has_documents or is_of_some_lines or table.has_named([*kinds])
-    is_asked = table.config.format == "json" and not is_list
-    if is_asked or (table.config.format is None and is_object and not is_of_lines):
-        return table.numbered(
-            "json", ["query_id", "doc_id", "relevance" if table.name == "judgments" else "score"]
-        )
-    shape = _with_objects(kinds, found, table)
-    if not shape.has - {*table.folders}:
-        first = lines[0][:200] if lines else ""
-        raise InputError(
-            f"{table.origin} begins with {first!r}, not JSON lines with columns of {table.name}; "
-            "write one object per line, or {query: {document: number}}"
-        )
+    has_documents = found is not None and bool(found.column)
+    has_rows = has_documents or table.has_one_name(list(kinds))
+    if _is_one_object(text, lines, has_rows, table.config.format):
+        number = "relevance" if table.name == "judgments" else "score"
+        return table.numbered("json", ["query_id", "doc_id", number])
+    if found is None:
+        shape = table.shape("jsonl", list(kinds))
+    else:
+        shape = table.shape_with_objects("jsonl", plain_names(kinds), found)
+    _refuse_without_columns(shape, lines, table)
     documents = kinds.get(shape.columns.get("doc_id", "doc_id"))
-    has_lists = bool(has_documents) or documents is Kind.LIST
-    return replace(
-        shape,
-        has_lists=has_lists,
-        has=shape.has | ({"rank"} & {*table.names} if has_lists else set()),
-    )
+    if not has_documents and documents is not Kind.LIST:
+        return shape
+    has = shape.has
+    if "rank" in table.names:
+        # Positions in the lists are ranks.
+        has |= {"rank"}
+    return replace(shape, has_lists=True, has=has)
 
 
-def _first_of_list(text: str) -> list[str]:
-    """Return the first objects of a list, whose text may end anywhere."""
+def _refuse_without_columns(shape: Shape, lines: Sequence[str], table: TableContext) -> None:
+    """Raise InputError if JSON lines have none of our columns."""
+    has_columns = bool(shape.has.difference(table.folders))
+    if not has_columns:
+        what = f"{table.origin} begins with {_first_line(lines)[:200]!r}"
+        to_do = "write one object per line, or {query: {document: number}}"
+        raise InputError(f"{what}, not JSON lines with columns of {table.name}; {to_do}")
+
+
+def _is_one_object(
+    text: str, lines: Sequence[str], has_rows: bool, given_format: str | None
+) -> bool:
+    """Whether the file is one object with all queries, `{"q1": {"d1": 2}, "q2": ...}`.
+
+    With `has_rows`, the first objects have our columns or lists of documents.
+    """
+    if begins_list(text):
+        return False
+    if given_format is not None:
+        return given_format == "json"
+    # If the first of several lines is a whole object, the file is not one object.
+    is_line_whole = len(lines) > 1 and bool(_objects(lines[:1]))
+    if has_rows or is_line_whole:
+        return False
+    return _OBJECT_IN_OBJECT.match(_JSON_TEXT.sub("", text)) is not None
+
+
+def _first_items(text: str) -> list[str]:
+    """Return the first objects of a JSON list as text. The text may end within an object."""
     first: list[str] = []
     with suppress(InputError):
         first.extend(islice(objects_of_list(text, ""), _LINES))
     return first
 
 
-def _first_objects(lines: Iterable[str]) -> list[dict[str, Any]]:
+def _objects(lines: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the lines that are JSON objects, parsed."""
     objects: list[dict[str, Any]] = []
     for line in lines:
-        with suppress(ValueError, RecursionError, AttributeError):
-            objects.append(dict(json.loads(line).items()))
+        with suppress(ValueError, RecursionError):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                objects.append(value)
     return objects
-
-
-def _with_objects(kinds: Kinds, found: Objects | None, table: TableContext) -> Shape:
-    """Return the shape of JSON lines; columns within objects are named by their paths."""
-    if found is None:
-        return table.shape("jsonl", [*kinds])
-    return table.shape_with_objects("jsonl", plain_names(kinds), found)

@@ -8,6 +8,7 @@ with a row.
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from ndcg_spark.config import DocumentsConfig, JudgmentsConfig, ResultsConfig, T
 from ndcg_spark.engine import Engine
 from ndcg_spark.errors import InputError, about, within
 from ndcg_spark.inputs import dataframes, row_documents, stored
-from ndcg_spark.inputs.batches import WHOLE, Batch, Runs, make_batches, with_runs
+from ndcg_spark.inputs.batches import WHOLE, Batch, NamedRuns, Runs, make_batches, name_runs
 from ndcg_spark.inputs.column_names import doubtful_run
 from ndcg_spark.inputs.dataframes import document_rows
 from ndcg_spark.inputs.files import BINARY, TABLES, File, file_format, map_files
@@ -44,8 +45,12 @@ _Reader = TypeVar("_Reader", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True)
 class Source:
+    """A table that was found and can be read, and what is known of its files."""
+
     table: DataFrame
+    #: judgments, results or exclude.
     name: str
+    #: The format of the files, such as csv; for a catalog table, the path that was given.
     format: str
     files: list[File]
     #: The number of rows, from footers or from what was written; None if it is not known.
@@ -55,7 +60,7 @@ class Source:
     materialize: Callable[[Iterable[DataFrame]], DataFrame] | None = None
     #: The documents that are removed from the lists of this table before they are ranked.
     without: "Source | None" = None
-    #: Sentences for people about what was recognised without being configured.
+    #: What was recognised without being configured, such as "doc_id is docno".
     notes: tuple[str, ...] = ()
     #: The runs that files or folders name, whether or not they have rows.
     runs: Runs = dataclasses.field(default_factory=dict)
@@ -65,8 +70,9 @@ class Source:
     #: The grade column if the program has recognised it; None if it has our name, or the user named
     #: it.
     recognised_grades: str | None = None
-    #: The run of all rows, whatever they say; None if the rows, files or folders name runs.
+    #: The run that the user gives for all rows; None if the rows, files or folders name runs.
     run: str | None = None
+    #: The runs that are checked and scored together.
     batches: tuple[Batch, ...] = WHOLE
     #: Reads only some of the files; None if the engine reads the table as a whole.
     part: Callable[[list[File]], DataFrame] | None = None
@@ -81,56 +87,77 @@ class Source:
         """Return the same rows, all with this value in the column."""
         stored = self.stored and self.stored.with_constant(name, value)
         table = self.table.withColumn(name, F.lit(value))
-        # Some of the files would lack the column.
+        # `lookup` would return rows without the column.
         return dataclasses.replace(self, table=table, stored=stored, lookup=None)
 
     def with_labels(self, labels: Labels) -> "Source":
         """Return the same rows with the grades of their labels."""
-        stored = self.stored and self.stored.with_labels(labels)
-        read = self.lookup
-        lookup = None if read is None else lambda files: dataframes.with_grades(read(files), labels)
-        table = dataframes.with_grades(self.table, labels)
-        notes = (*self.notes, labels.note)
-        return dataclasses.replace(self, table=table, stored=stored, lookup=lookup, notes=notes)
+        return dataclasses.replace(
+            self,
+            table=dataframes.with_grades(self.table, labels),
+            stored=self.stored and self.stored.with_labels(labels),
+            lookup=None if self.lookup is None else _with_grades(self.lookup, labels),
+            notes=(*self.notes, labels.note),
+        )
 
     @property
     def sources(self) -> tuple["Source", ...]:
+        """The table itself, and the table of the documents that are removed from it, if any."""
         return (self,) if self.without is None else (self, self.without)
 
     @property
     def has_stamps(self) -> bool:
         """Whether a change of its files can be seen. A version of a table never changes."""
-        known = [file.storage is not None or file.snapshot is not None for file in self.files]
-        return bool(known) and all(known)
+        if not self.files:
+            return False
+        return all(file.storage is not None or file.snapshot is not None for file in self.files)
 
     @property
     def origin(self) -> str:
-        """The place of the rows in messages: the only file, or the first of several."""
+        """The source of the rows, for messages: the only file, or the first of several."""
         if not self.files:
             return self.format
-        return (
-            self.files[0].path
-            if len(self.files) == 1
-            else f"{self.files[0].path} and {len(self.files) - 1} more"
-        )
+        first = self.files[0].path
+        return first if len(self.files) == 1 else f"{first} and {len(self.files) - 1} more"
+
+
+def _with_grades(
+    read: Callable[[list[File]], DataFrame], labels: Labels
+) -> Callable[[list[File]], DataFrame]:
+    """Return a function that reads files like `read`, with the grades of their labels."""
+
+    def read_graded(files: list[File]) -> DataFrame:
+        return dataframes.with_grades(read(files), labels)
+
+    return read_graded
 
 
 def read_judgments(
     engine: Engine,
     config: JudgmentsConfig,
     graded: bool = True,
-    beside: ResultsConfig | None = None,
+    shared_with: ResultsConfig | None = None,
 ) -> Source:
     """Return the judgments (qrels) with the columns that are stored.
 
     These are some of dataset, query_id, doc_id and relevance. `config.grades` has the grades of
-    labels. `config.relevance` is the grade of every row, whatever the files say. It is 1 for a
-    table without grades unless `graded`. `beside` is the configuration of the results, if they are
-    the same files.
+    labels. If `config.relevance` is given, it is the grade of every row, and grades in the files
+    are ignored. A table without grades has grade 1 in every row, unless `graded` requires grades.
+    `shared_with` is the configuration of the results if they are in the same files.
     """
-    has_own = config.relevance is None
-    names = [name for name in JUDGMENTS.names if name != "relevance" or has_own]
-    source = _read(engine, "judgments", config, JUDGMENTS, names, graded and has_own, beside=beside)
+    has_grades = config.relevance is None
+    names = list(JUDGMENTS.names)
+    if not has_grades:
+        names.remove("relevance")
+    source = _read(
+        engine,
+        "judgments",
+        config,
+        JUDGMENTS,
+        names,
+        graded=graded and has_grades,
+        shared_with=shared_with,
+    )
     if config.grades is not None:
         source = source.with_labels(Labels(config.grades))
     grade = constant_grade(config.relevance, graded, source.table.columns)
@@ -145,19 +172,25 @@ def read_results(
     config: ResultsConfig,
     *,
     is_ordered: bool = False,
-    beside: JudgmentsConfig | None = None,
+    shared_with: JudgmentsConfig | None = None,
 ) -> Source:
     """Return the results (runs) with the columns that are stored.
 
     These are some of dataset, run, query_id, doc_id, score and rank. With `is_ordered`, the order
-    of the rows is the rank, and stored ranks and scores are not read. `beside` is the configuration
-    of the judgments, if they are the same files.
+    of the rows is the rank, and stored ranks and scores are not read. `shared_with` is the
+    configuration of the judgments if they are in the same files.
     """
     schema = RESULTS
     if is_ordered:
         schema = pa.schema([field for field in RESULTS if field.name not in ("score", "rank")])
     source = _read(
-        engine, "results", config, schema, schema.names, is_ordered=is_ordered, beside=beside
+        engine,
+        "results",
+        config,
+        schema,
+        schema.names,
+        is_ordered=is_ordered,
+        shared_with=shared_with,
     )
     if config.run is None:
         return source
@@ -170,18 +203,22 @@ def read_excluded(engine: Engine, config: DocumentsConfig) -> Source:
 
 
 def refuse_changed_files(sources: Iterable[Source]) -> None:
-    for source in (source for table in sources for source in table.sources):
-        with about(source.name), reading(source.origin):
-            changes = map_files(source.files, lambda file: file.has_changed)
-        if changed := [
-            file.path
-            for file, has_changed in zip(source.files, changes, strict=True)
-            if has_changed
-        ]:
-            raise InputError(
-                f"{source.name}: {len(changed)} file(s) changed during the evaluation, "
-                f"e.g. {changed[0]}; nothing was published, so run again when they are complete"
-            )
+    """Raise InputError if a file of one of the tables has changed since it was listed."""
+    for table in sources:
+        for source in table.sources:
+            _refuse_changes(source)
+
+
+def _refuse_changes(source: Source) -> None:
+    """Raise InputError if a file of this table has changed since it was listed."""
+    with about(source.name), reading(source.origin):
+        has_changed = map_files(source.files, lambda file: file.has_changed)
+    changed = [file.path for file in itertools.compress(source.files, has_changed)]
+    if changed:
+        raise InputError(
+            f"{source.name}: {len(changed)} file(s) changed during the evaluation, "
+            f"e.g. {changed[0]}; nothing was published, so run again when they are complete"
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,9 +235,8 @@ class _Request:
     graded: bool
     #: Whether the order of the rows is the rank.
     is_ordered: bool = False
-
-    #: The configuration of the other table, if judgments and results are the same files.
-    beside: TableConfig | None = None
+    #: The configuration of the other table if judgments and results are the same files.
+    shared_with: TableConfig | None = None
 
     @property
     def folders(self) -> Sequence[str]:
@@ -227,28 +263,33 @@ def _read(
     config: DocumentsConfig,
     schema: pa.Schema,
     names: Sequence[str] = (),
+    *,
     graded: bool = False,
     is_ordered: bool = False,
-    beside: TableConfig | None = None,
+    shared_with: TableConfig | None = None,
 ) -> Source:
+    """Return the table `name` with the columns `names`, by default all that it may have."""
     files = stored.find(engine, config, name)
     if is_ordered:
         files = in_order_of_names(files)
     folders = [key for key, _ in files[0].partition]
     context = TableContext(name, files[0].path, config, names or config.names, folders, is_ordered)
-    request = _Request(engine, name, config, schema, files, context, graded, is_ordered, beside)
+    request = _Request(
+        engine, name, config, schema, files, context, graded, is_ordered, shared_with
+    )
     with about(name):
         if is_ordered:
             _refuse_unordered(request)
-        source = _source_of(request)
-    versions = [(file.path, file.snapshot.version) for file in files if file.snapshot]
-    known = [(path, version) for path, version in versions if version is not None]
-    notes = [f"{path} is read at version {version}" for path, version in known]
+        source = _source_of_request(request)
+    notes = []
+    for file in files:
+        if file.snapshot is not None and file.snapshot.version is not None:
+            notes.append(f"{file.path} is read at version {file.snapshot.version}")
     return dataclasses.replace(source, notes=(*notes, *source.notes))
 
 
 def _refuse_unordered(request: _Request) -> None:
-    """Raise InputError for a table without an order, or whose order this process does not see."""
+    """Raise InputError for a table without an order, or with an order that is not visible here."""
     for file in request.files:
         if file.snapshot is not None or file.storage is None:
             what = f"the rows of {file.path} have no order that could be the rank"
@@ -257,15 +298,18 @@ def _refuse_unordered(request: _Request) -> None:
             raise InputError(f"{what}; write text or Parquet files, or add a rank column")
 
 
-def _source_of(request: _Request) -> Source:
-    files, snapshot = request.files, request.files[0].snapshot
+def _source_of_request(request: _Request) -> Source:
+    """Return the table, which is read by the engine or from files with or without types."""
+    snapshot = request.files[0].snapshot
     if snapshot and snapshot.table is not None:
         return _engine_table(request, snapshot.table, snapshot.format)
-    kind = file_format(files, request.config.format)
+    kind = file_format(request.files, request.config.format)
     with within(f"the folders of {request.context.origin}"):
         refuse_alike(request.folders)
-    footers = stored.read_footers(request.engine, files, kind)
-    return _typed_files(request, kind, footers) if footers else _text_files(request, kind)
+    footers = stored.read_footers(request.engine, request.files, kind)
+    if footers:
+        return _typed_files(request, kind, footers)
+    return _text_files(request, kind)
 
 
 def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
@@ -273,7 +317,7 @@ def _engine_table(request: _Request, rows: DataFrame, kind: str) -> Source:
     context, config = request.context, request.config
     shape = context.shape("table", dataframes.plain_columns(rows))
     has_lists = any(kind.startswith("array<") for _, kind in rows.dtypes)
-    if request.beside is not None and not has_lists and not has_documents(shape):
+    if request.shared_with is not None and not has_lists and not has_documents(shape):
         with within(context.origin):
             row_documents.refuse_unclear(shape, request.files, ["query_id"])
     if config.split_ids is not None:
@@ -290,12 +334,12 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
     engine, schema, context = request.engine, request.schema, request.context
     kinds = footers[0].columns
     has_lists = any(map(is_list, kinds.values()))
-    if request.beside is not None and not has_lists:
-        both = _context_of_both(request, request.beside).typed_shape(kind, pa.schema(kinds))
+    if request.shared_with is not None and not has_lists:
+        both = _context_of_both(request, request.shared_with).typed_shape(kind, pa.schema(kinds))
         if not has_documents(both):
-            return _rows_as_documents(request, request.beside, both, footers)
+            return _rows_as_documents(request, request.shared_with, both, footers)
         row_documents.refuse_one_column(both.columns, kinds)
-    shape = _of_request(request, context.typed_shape(kind, pa.schema(kinds)))
+    shape = _with_options(request, context.typed_shape(kind, pa.schema(kinds)))
     notes = shape.notes(request.config)
     with within(context.origin):
         _refuse_alike_columns(request, shape)
@@ -303,15 +347,15 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
         if not any(map(holds_structs, kinds.values())):
             _refuse_absent(request, shape, has_lists=has_lists)
         document = kinds.get(shape.columns.get("doc_id", "doc_id"), pa.null())
-        _refuse_split_lists(
-            request, shape, has_lists=shape.objects is not None or is_list(document)
-        )
+        documents_are_lists = shape.objects is not None or is_list(document)
+        _refuse_split_lists(request, shape, has_lists=documents_are_lists)
     in_both = _in_both(request, shape)
     if in_both and not request.files[0].storage:
+        # This process cannot compare the values of the two.
         notes.append(f"the folders give {', '.join(in_both.values())}, not the files in them")
     else:
         shape = dataclasses.replace(shape, in_both=in_both)
-    files, run_notes, runs = _with_named_runs(request, shape)
+    named = _name_runs(request, shape)
 
     def read(some: list[File]) -> stored.StoredTable:
         return stored.read_typed(engine, some, shape, schema, footers, request.name)
@@ -320,20 +364,20 @@ def _typed_files(request: _Request, kind: str, footers: Sequence[stored.Footer])
     def part(some: list[File]) -> DataFrame:
         return read(some).table
 
-    whole = read(files)
-    return _source(request, shape, files, whole, part, runs, [*notes, *run_notes, *whole.notes])
+    whole = read(named.files)
+    return _make_source(request, shape, named, whole, part, [*notes, *named.notes, *whole.notes])
 
 
 def _text_files(request: _Request, kind: str) -> Source:
     """Return text files. This process parses them once, and the engine reads its copy."""
     engine, schema, context = request.engine, request.schema, request.context
-    if request.beside is not None:
-        one = _context_of_both(request, request.beside)
-        both = text_shape(request.files, kind, one)
-        if not has_documents(both) or row_documents.is_unnamed(both, one.config):
-            return _rows_as_documents(request, request.beside, both)
+    if request.shared_with is not None:
+        context_of_both = _context_of_both(request, request.shared_with)
+        both = text_shape(request.files, kind, context_of_both)
+        if not has_documents(both) or row_documents.is_unnamed(both, context_of_both.config):
+            return _rows_as_documents(request, request.shared_with, both)
         row_documents.refuse_one_column(both.columns, both.fields)
-    shape = _of_request(request, text_shape(request.files, kind, context))
+    shape = _with_options(request, text_shape(request.files, kind, context))
     notes = shape.notes(request.config)
     with within(context.origin):
         _refuse_alike_columns(request, shape)
@@ -342,7 +386,7 @@ def _text_files(request: _Request, kind: str) -> Source:
         _refuse_absent(request, shape, has_lists=shape.has_lists, may_be_numbers=may_be_numbers)
         _refuse_split_lists(request, shape, has_lists=shape.has_lists)
     shape = dataclasses.replace(shape, in_both=_in_both(request, shape))
-    files, run_notes, runs = _with_named_runs(request, shape)
+    named = _name_runs(request, shape)
 
     def copied(some: list[File]) -> ParquetCopy:
         return text_to_parquet(shape, some, schema.names, engine.scratch, request.labels)
@@ -351,21 +395,23 @@ def _text_files(request: _Request, kind: str) -> Source:
     def part(some: list[File]) -> DataFrame:
         return dataframes.read_copy(engine, copied(some))
 
-    copy = copied(files)
-    names = list(dict.fromkeys([*schema.names, *(["rank"] if shape.has_places else [])]))
+    copy = copied(named.files)
+    names = list(schema.names)
+    if shape.has_places and "rank" not in names:
+        names.append("rank")
     rows = copied_rows(copy.folder, {}, names, request.name, context.origin)
     table = dataframes.read_copy(engine, copy)
-    _warn_of_text(copy, request.name, bool(runs))
+    _warn_of_text(copy, request.name, has_named_runs=bool(named.runs))
     notes += _notes_on_lines(copy)
     whole = stored.StoredTable(table, copy.rows, rows)
-    return _source(request, shape, files, whole, part, runs, [*notes, *run_notes, *copy.notes])
+    return _make_source(request, shape, named, whole, part, [*notes, *named.notes, *copy.notes])
 
 
-def _context_of_both(request: _Request, beside: TableConfig) -> TableContext:
+def _context_of_both(request: _Request, shared_with: TableConfig) -> TableContext:
     """Return the context of one table of judgments and results, with the columns of both."""
-    config = row_documents.merged_columns(request.config, beside)
+    config = row_documents.merged_columns(request.config, shared_with)
     names = [*row_documents.COLUMNS, "doc_id"]
-    if "relevance" not in row_documents.needed(request.config, beside):
+    if "relevance" not in row_documents.needed(request.config, shared_with):
         # If all rows have the same grade, two grade columns are not ambiguous.
         names.remove("relevance")
     return dataclasses.replace(request.context, config=config, names=names)
@@ -373,27 +419,29 @@ def _context_of_both(request: _Request, beside: TableConfig) -> TableContext:
 
 def _rows_as_documents(
     request: _Request,
-    beside: TableConfig,
+    shared_with: TableConfig,
     shape: Shape,
     footers: Sequence[stored.Footer] = (),
 ) -> Source:
-    """Return one table of judgments and results without documents, in which each row is a document.
+    """Return a table with grades and scores in which each row is a document.
 
     Judgments and results are read in the same way, so that a row has the same number in both.
     """
     engine, schema, config = request.engine, request.schema, request.config
     with within(request.context.origin):
         _refuse_alike_columns(request, shape)
-        row_documents.refuse_unclear(shape, request.files, row_documents.needed(config, beside))
-    files, run_notes, runs = _with_named_runs(request, shape)
-    row_documents.refuse_several_runs(runs)
+        needed = row_documents.needed(config, shared_with)
+        row_documents.refuse_unclear(shape, request.files, needed)
+    named = _name_runs(request, shape)
+    row_documents.refuse_several_runs(named.runs)
     if footers:
-        whole = stored.read_numbered(engine, files, shape, schema, footers, request.name)
+        whole = stored.read_numbered(engine, named.files, shape, schema, footers, request.name)
     else:
-        whole = _numbered_text(request, shape, files, row_documents.labels(config, beside))
-    notes = [*shape.notes(_context_of_both(request, beside).config), *run_notes]
-    notes.append(row_documents.NOTE)
-    source = _source(request, shape, files, whole, None, runs, notes)
+        labels = row_documents.labels(config, shared_with)
+        whole = _numbered_text(request, shape, named.files, labels)
+    config_of_both = _context_of_both(request, shared_with).config
+    notes = [*shape.notes(config_of_both), *named.notes, row_documents.NOTE]
+    source = _make_source(request, shape, named, whole, None, notes)
     return dataclasses.replace(source, rows_are_documents=True)
 
 
@@ -412,52 +460,58 @@ def _numbered_text(
     return stored.StoredTable(table.select(*kept), copy.rows, rows)
 
 
-def _source(
+def _make_source(
     request: _Request,
     shape: Shape,
-    files: list[File],
+    named: NamedRuns,
     whole: stored.StoredTable,
     part: Callable[[list[File]], DataFrame] | None,
-    runs: Runs,
     notes: Sequence[str],
 ) -> Source:
-    engine, columns = request.engine, request.config.columns
-    doubtful = None if request.is_run_given else doubtful_run(_called(request, shape), columns)
+    """Return the source of the table `whole`; `part` reads only some of its files."""
+    engine, mapped = request.engine, request.config.columns
+    doubtful = None
+    if not request.is_run_given:
+        doubtful = doubtful_run(_columns_by_our_names(request, shape), mapped)
+    # An engine that spills needs no batches.
+    needs_batches = engine.kind == "embedded"
+    batches = make_batches(named.runs, whole.rows or 0) if needs_batches else WHOLE
     return Source(
         whole.table,
         request.name,
         shape.kind,
-        files,
-        whole.rows,
-        _about(request.name, dataframes.materializer(engine)),
+        named.files,
+        expected_rows=whole.rows,
+        materialize=_with_table_name(request.name, dataframes.materializer(engine)),
         notes=tuple(notes),
-        runs=runs,
+        runs=named.runs,
         doubtful_run=doubtful,
-        recognised_grades=None if "relevance" in columns else shape.columns.get("relevance"),
-        # An engine that spills needs no batches.
-        batches=make_batches(runs, whole.rows or 0) if engine.kind == "embedded" else WHOLE,
+        recognised_grades=None if "relevance" in mapped else shape.columns.get("relevance"),
+        batches=batches,
         # In a part of the files, the rows have different positions.
         part=None if request.is_ordered else part,
         stored=whole.stored,
-        lookup=_about(request.name, whole.lookup),
+        lookup=_with_table_name(request.name, whole.lookup),
     )
 
 
-def _about(name: str, read: _Reader | None) -> _Reader | None:
-    """Return a function that reads a table later, and whose errors also name the table."""
+def _with_table_name(name: str, read: _Reader | None) -> _Reader | None:
+    """Return the function with the table's name in its errors, or None for None."""
     if read is None:
         return None
     named: _Reader = about(name)(read)
     return named
 
 
-def _called(request: _Request, shape: Shape) -> dict[str, str]:
+def _columns_by_our_names(request: _Request, shape: Shape) -> dict[str, str]:
     """Return the table's name for each of our columns, without the run column if it is ignored."""
-    names = [name for name in request.schema.names if name != "run" or not request.is_run_given]
-    return {name: shape.columns.get(name, name) for name in names}
+    columns = {name: shape.columns.get(name, name) for name in request.schema.names}
+    if request.is_run_given:
+        columns.pop("run", None)
+    return columns
 
 
-def _columns(request: _Request, shape: Shape) -> list[str]:
+def _all_columns(request: _Request, shape: Shape) -> list[str]:
     """Return the columns of the files and their folders."""
     return list(dict.fromkeys([*shape.fields, *request.folders]))
 
@@ -465,8 +519,7 @@ def _columns(request: _Request, shape: Shape) -> list[str]:
 def _refuse_alike_columns(request: _Request, shape: Shape) -> None:
     """Raise InputError if two columns, one of which is ours, differ only in case."""
     ours = {shape.columns.get(field, field).lower() for field in request.schema.names}
-    named = (name for name in _columns(request, shape) if name.lower() in ours)
-    refuse_alike(named)
+    refuse_alike(name for name in _all_columns(request, shape) if name.lower() in ours)
 
 
 def _refuse_absent(
@@ -476,16 +529,19 @@ def _refuse_absent(
     has_lists: bool,
     may_be_numbers: bool = False,
 ) -> None:
-    """Raise MissingColumnError if a column that every row needs is missing. Lists have ranks."""
+    """Raise MissingColumnError if a column that every row needs is missing.
+
+    With `has_lists`, positions in lists are the ranks.
+    """
     if not shape.fields:
         return
-    has = _columns(request, shape)
+    has = _all_columns(request, shape)
     needed = {"relevance": "relevance"} if request.graded else {}
     dataframes.names_in(has, needed | {**shape.columns}, request.schema, may_be_numbers)
-    has_places = has_lists or shape.has_places
-    if request.name == "results" and not has_places and not {"score", "rank"} & shape.has:
-        other = ways_without_scores(_first_documents(request, shape))
-        raise missing_columns(["score or rank"], has, may_be_numbers, other)
+    has_order = has_lists or shape.has_places or not shape.has.isdisjoint(("score", "rank"))
+    if request.name == "results" and not has_order:
+        ways = ways_without_scores(_first_documents(request, shape))
+        raise missing_columns(["score or rank"], has, may_be_numbers, ways)
 
 
 def _first_documents(request: _Request, shape: Shape) -> pa.ChunkedArray:
@@ -508,20 +564,20 @@ def _first_documents(request: _Request, shape: Shape) -> pa.ChunkedArray:
 def _in_both(request: _Request, shape: Shape) -> dict[str, str]:
     """Return the columns that both folders and the files in them have, by our names."""
     both = {*request.folders} & {*shape.fields}
-    return {ours: theirs for ours, theirs in _called(request, shape).items() if theirs in both}
+    columns = _columns_by_our_names(request, shape)
+    return {ours: theirs for ours, theirs in columns.items() if theirs in both}
 
 
-def _with_named_runs(request: _Request, shape: Shape) -> tuple[list[File], list[str], Runs]:
-    """Return the files with the runs that files or folders name, notes on them, and these runs."""
+def _name_runs(request: _Request, shape: Shape) -> NamedRuns:
+    """Return the files with the runs that files or folders name."""
     config = request.config
     if not isinstance(config, ResultsConfig) or config.run is not None:
-        return request.files, [], {}
-    files, notes, runs = with_runs(request.files, shape, config)
-    return files, list(notes), runs
+        return NamedRuns(request.files, [], {})
+    return name_runs(request.files, shape, config)
 
 
-def _warn_of_text(copy: ParquetCopy, name: str, has_named_runs: bool) -> None:
-    """Warn about files that may be cut off, or are empty.
+def _warn_of_text(copy: ParquetCopy, name: str, *, has_named_runs: bool) -> None:
+    """Warn about files of the table `name` that may be cut off, or are empty.
 
     Empty files that name runs are not mentioned, because their runs are counted.
     """
@@ -542,7 +598,7 @@ def _warn_of_text(copy: ParquetCopy, name: str, has_named_runs: bool) -> None:
 
 
 def _notes_on_lines(copy: ParquetCopy) -> list[str]:
-    """Return a sentence about the lines of text that are not rows and were left out."""
+    """Return a note on the lines of text that were left out, or nothing if there are none."""
     counts = {"comment": copy.comments, "header block": copy.block_lines}
     found = []
     for name, count in counts.items():
@@ -551,7 +607,7 @@ def _notes_on_lines(copy: ParquetCopy) -> list[str]:
     return [f"{' and '.join(found)} left out"] if found else []
 
 
-def _of_request(request: _Request, shape: Shape) -> Shape:
+def _with_options(request: _Request, shape: Shape) -> Shape:
     """Return the shape with the user's options for the rows."""
     config = request.config
     is_run_read = isinstance(config, ResultsConfig) and config.run is None
@@ -579,21 +635,30 @@ def _refuse_split_lists(request: _Request, shape: Shape, *, has_lists: bool) -> 
 
 
 def without_broken(source: Source) -> DataFrame:
-    """Return the table, unless one of its lines is broken. Runs a job if a line may be broken."""
+    """Return the columns that are not internal. Raise InputError if a line of text is broken.
+
+    This runs a job if a line may be broken.
+    """
     table = source.table
     if LINE in table.columns:
-        counted = table.where(F.col(LINE).isNotNull())
-        broken = counted.agg(F.count("*").alias("lines"), F.min(LINE).alias("example")).first()
-        if broken is not None and broken["lines"]:
-            advice = "save the file as UTF-8" if "\ufffd" in broken["example"] else "correct them"
+        lines, example = _count_and_first(table.where(F.col(LINE).isNotNull()), LINE)
+        if lines:
+            to_do = "save the file as UTF-8" if "\ufffd" in example else "correct them"
             raise InputError(
-                f"{source.name}: {broken['lines']:,} line(s) of {source.origin} that are not rows, "
-                "or have a "
-                f"numeric field that is not a number, e.g. {broken['example'][:100]!r}; {advice}"
+                f"{source.name}: {lines:,} line(s) of {source.origin} that are not rows, or have "
+                f"a numeric field that is not a number, e.g. {example[:100]!r}; {to_do}"
             )
     if LABEL in table.columns:
-        unknown = table.where(F.col("relevance").isNull()).agg(F.count("*"), F.min(LABEL)).first()
-        if unknown is not None and unknown[0]:
-            what = f"{source.name}: {unknown[0]:,} label(s) without a grade, e.g. {unknown[1]}"
+        labels, example = _count_and_first(table.where(F.col("relevance").isNull()), LABEL)
+        if labels:
+            what = f"{source.name}: {labels:,} label(s) without a grade, e.g. {example}"
             raise InputError(f"{what}; add them to the grades, or correct them")
     return table.select(*named_by_user(table.columns))
+
+
+def _count_and_first(rows: DataFrame, column: str) -> tuple[int, str]:
+    """Return the number of rows, and the first value of the column in alphabetical order."""
+    counted = rows.agg(F.count("*").alias("rows"), F.min(column).alias("example")).first()
+    if counted is None:
+        return 0, ""
+    return counted["rows"], counted["example"]

@@ -1,4 +1,4 @@
-"""The storage of a path: this machine, or a storage that pyarrow.fs knows by its scheme, such as
+"""Opens the storage of a path: this machine, or one that pyarrow.fs knows by its scheme, such as
 s3:// and hdfs://.
 """
 
@@ -25,7 +25,7 @@ from ndcg_spark.errors import (
 from ndcg_spark.text import masked, printable
 
 _FILE_SCHEME = re.compile(r"^file:(//(?=/)|//localhost(?=/)|//)?", re.IGNORECASE)
-#: The types of HDFS file systems: the pyarrow one, which needs libhdfs, and the hdfs-native one.
+#: The types of HDFS file systems: of pyarrow, which needs libhdfs, and of hdfs-native.
 HDFS = ("hdfs", "py::hdfs")
 #: The errors that storages and file readers raise. hdfs-native raises a RuntimeError in safe mode,
 #: over a quota, or without permission.
@@ -47,12 +47,12 @@ def local(path: str) -> str:
     `..` after a link is resolved as the operating system does.
     """
     parts = Path(_FILE_SCHEME.sub("", path, count=1)).absolute().parts
-    last = len(parts) - parts[::-1].index("..") if ".." in parts else 0
-    return (
-        str(Path(os.path.realpath(Path(*parts[:last])), *parts[last:]))
-        if last
-        else str(Path(*parts))
-    )
+    if ".." not in parts:
+        return str(Path(*parts))
+    # Only the part up to the last `..` is resolved. Links below it keep their names.
+    end = len(parts) - parts[::-1].index("..")
+    resolved = os.path.realpath(Path(*parts[:end]))
+    return str(Path(resolved, *parts[end:]))
 
 
 def refuse_credentials(path: str) -> None:
@@ -71,7 +71,7 @@ def storage(
     path: str,
     error: Callable[[str], NdcgSparkError] = NoStorageError,
 ) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a path, which is local without a scheme, and the path there.
+    """Return the file system of a path, and the path there. A path without a scheme is local.
 
     Raise `error` for an unknown storage.
     """
@@ -94,8 +94,10 @@ def storage(
 
 
 def missing_input(path: str) -> MissingInputError:
+    """Return the error for a path without files."""
     to_do = "check the path, its date if it has one, and the job that writes it"
-    to_do = "write /dev/stdin for standard input" if path == "-" else to_do
+    if path == "-":
+        to_do = "write /dev/stdin for standard input"
     return MissingInputError(f"no files at {masked(path)}; {to_do}")
 
 
@@ -103,7 +105,7 @@ def missing_input(path: str) -> MissingInputError:
 def reading(path: str, failures: tuple[type[Exception], ...] = FAILURES) -> Iterator[None]:
     """Turn errors of a library within the block into errors that name the path.
 
-    They become an UnreachableError if a remote storage may answer later, and otherwise an
+    They become an UnreachableError if a remote storage may answer later. Otherwise they become an
     InputError.
     """
     try:
@@ -121,8 +123,8 @@ def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError
     """Return the path for deltalake. Raise `error` if it would read a different path."""
     address = storage(path, error)[1] if is_local(path) else path
     if urllib.parse.unquote(address) != address or "\\" in address:
-        # deltalake lists one folder and reads the files of a second one, which may be a different
-        # table.
+        # deltalake lists one folder and reads the files of a different one, which may be a
+        # different table.
         what = f"{address} contains % or \\, which deltalake reads as a different path"
         raise error(f"{what}; rename it")
     return address.replace("s3a://", "s3://", 1)
@@ -130,12 +132,9 @@ def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError
 
 def delta_options() -> dict[str, str] | None:
     """Return the options that deltalake, unlike pyarrow, does not read from the environment."""
-    # A user who names a server without encryption means it.
-    return (
-        {"allow_http": "true"}
-        if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
-        else None
-    )
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+    # A user who gives an http:// address wants no encryption.
+    return {"allow_http": "true"} if endpoint.startswith("http://") else None
 
 
 def _hdfs(uri: str) -> tuple[fs.FileSystem, str]:
@@ -145,21 +144,22 @@ def _hdfs(uri: str) -> tuple[fs.FileSystem, str]:
     container may lack. The user is taken from HADOOP_USER_NAME, Kerberos or this process, as for
     engines.
     """
-    if user := os.environ.get("SPARK_USER"):
+    user = os.environ.get("SPARK_USER")
+    if user:
         # A YARN container belongs to a different user, and Spark's own clients act as SPARK_USER.
         os.environ.setdefault("HADOOP_USER_NAME", user)
     authority, _, fs_path = uri.removeprefix("hdfs://").partition("/")
-    return fs.PyFileSystem(
-        _HdfsHandler(_hdfs_client(*authority.rpartition("@")[2].split(":")))
-    ), f"/{fs_path}"
+    host_and_port = authority.rpartition("@")[2].split(":")
+    system = fs.PyFileSystem(_HdfsHandler(_hdfs_client(*host_and_port)))
+    return system, f"/{fs_path}"
 
 
 @functools.cache
 def _hdfs_client(host: str, port: str = "") -> Any:
     """Return a client that is cached here, not by fsspec.
 
-    fsspec empties its cache in a forked process, and the start of classic Spark forks one. Dropping
-    a client there waits forever for the client's threads, which exist only in the first process.
+    fsspec empties its cache in a forked process, and classic Spark forks one when it starts. There,
+    the end of a client would wait forever for its threads, which exist only in the first process.
     """
     from hdfs_native.fsspec import HdfsFileSystem
 
@@ -167,6 +167,8 @@ def _hdfs_client(host: str, port: str = "") -> Any:
 
 
 class _HdfsHandler(fs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no types
+    """HDFS for pyarrow through hdfs-native."""
+
     def get_type_name(self) -> str:
         return "hdfs"
 

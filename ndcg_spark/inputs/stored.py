@@ -1,4 +1,4 @@
-"""Files with types and tables with a log, read in place if every engine can, or from a plain copy.
+"""Reads files with types and tables with a log, in place if every engine can, or from a copy.
 
 The libraries of Delta and Iceberg apply deleted rows and column mapping, and this process copies
 the rows that they return. The engine reads a table of a catalog that it knows.
@@ -71,7 +71,7 @@ class StoredTable(NamedTuple):
     stored: StoredRows | None
     #: Reads some of the files when a filter leaves few rows; None if that is not faster.
     lookup: Callable[[list[File]], DataFrame] | None = None
-    #: Sentences for people about how its rows were read.
+    #: Notes for the user on how its rows were read.
     notes: Sequence[str] = ()
 
 
@@ -83,21 +83,27 @@ class Footer(NamedTuple):
 
 
 def read_footers(engine: Engine, files: list[File], kind: str) -> list[Footer]:
-    """Return the footers of files with types; for remote files, only the first footer."""
+    """Return the footers of files with types, or nothing for text.
+
+    For remote files, and files that only the engine can open, it is only the first footer.
+    """
     if kind in TABLES:
-        snapshots = (file.snapshot for file in files if file.snapshot)
-        return [
-            Footer({field.name: field.type for field in snapshot.schema}) for snapshot in snapshots
-        ]
+        return [_footer(file.snapshot.schema) for file in files if file.snapshot]
     if kind not in BINARY:
         return []
     if not files[0].storage:
-        return [Footer(dict.fromkeys(read_files(engine, files[:1]).columns, pa.null()))]
+        names = read_files(engine, files[:1]).columns
+        return [Footer(dict.fromkeys(names, pa.null()))]
     is_near = engine.sees_local_files or is_local(files[0].path)
     return map_files(files if is_near else files[:1], lambda file: footer_of(file, kind))
 
 
+def _footer(schema: pa.Schema, rows: int = 0) -> Footer:
+    return Footer({field.name: field.type for field in schema}, rows)
+
+
 def footer_of(file: File, kind: str) -> Footer:
+    """Return the footer of a Parquet or ORC file. Raise InputError if it cannot be read."""
     from pyarrow import orc
 
     system, fs_path = file.location
@@ -109,45 +115,49 @@ def footer_of(file: File, kind: str) -> Footer:
             schema, rows = parquet_files.read_footer(stream)
     with within(file.path):
         refuse_alike(schema.names)
-    return Footer({field.name: field.type for field in schema}, rows)
+    return _footer(schema, rows)
 
 
 def _plain_types(
-    known: Sequence[Footer],
-    called: Mapping[str, str],
+    footers: Sequence[Footer],
+    wanted: Mapping[str, str],
     origin: str,
 ) -> dict[str, pa.DataType]:
     """Return the plain types of the columns that any file has.
 
-    `called` has our name of each column. Raise InputError if no type fits the values of all files.
+    `wanted` has our name of each column that is wanted, such as `{"docno": "doc_id"}`. Raise
+    InputError if no type fits the values of all files.
     """
     types = {}
-    for column, ours in called.items():
-        has = [footer.columns[column] for footer in known if column in footer.columns]
-        kind = common_type(ours, map(plain_type, has))
+    for column, ours in wanted.items():
+        found = [footer.columns[column] for footer in footers if column in footer.columns]
+        kind = common_type(ours, map(plain_type, found))
         if kind is None:
-            names = " and ".join(map(str, dict.fromkeys(has)))
+            names = " and ".join(map(str, dict.fromkeys(found)))
             sentence = f"files with different types: {column} is {names}; use one type"
             raise InputError(f"{origin}, {sentence}")
-        if has:
+        if found:
             types[column] = kind
     return types
 
 
-def _refuse_lacking(files: Sequence[File], known: Sequence[Footer], shape: Shape) -> None:
+def _refuse_different_columns(
+    files: Sequence[File], footers: Sequence[Footer], shape: Shape
+) -> None:
     """Raise InputError if a file lacks a column that other files have and every row needs.
 
     The column would be null in its rows.
     """
+    # Either a score or a rank is enough.
     for names in (["query_id"], ["doc_id"], ["relevance"], ["score", "rank"]):
         columns = [shape.columns.get(name, name) for name in names]
-        has = [
-            any(column in footer.columns or column in dict(file.partition) for column in columns)
-            for file, footer in zip(files, known, strict=True)
-        ]
-        if any(has) and not all(has):
-            lacking = files[has.index(False)].path
-            what = f"{lacking}: no column {columns[0]}, which other files have"
+        lacking = []
+        for file, footer in zip(files, footers, strict=True):
+            known = {*footer.columns, *dict(file.partition)}
+            if known.isdisjoint(columns):
+                lacking.append(file.path)
+        if lacking and len(lacking) < len(files):
+            what = f"{lacking[0]}: no column {columns[0]}, which other files have"
             raise InputError(f"{what}; write the same columns in all files")
 
 
@@ -156,46 +166,57 @@ def read_typed(
     files: list[File],
     shape: Shape,
     schema: pa.Schema,
-    known: Sequence[Footer],
+    footers: Sequence[Footer],
     name: str,
 ) -> StoredTable:
     """Return the schema's columns of the files of the table `name`, and their number of rows.
 
     The number is None if it is unknown, or if rows have lists.
     """
-    in_footers = [column for footer in known for column in footer.columns.items()]
-    lists = [column for column, kind in in_footers if holds_structs(kind)]
-    called = {column: column for column in lists}
-    called |= {shape.columns.get(field, field): field for field in schema.names}
+    wanted = _struct_lists(footers)
+    has_objects = bool(wanted) or shape.objects is not None
+    for ours in schema.names:
+        wanted[shape.columns.get(ours, ours)] = ours
     origin = files[0].path
-    types = _plain_types(known, called, origin)
+    types = _plain_types(footers, wanted, origin)
+    are_all_footers = len(footers) == len(files)
+    if are_all_footers and not has_objects:
+        _refuse_different_columns(files, footers, shape)
+    if shape.is_reshaped:
+        return _reshaped(engine, files, shape, schema, footers, name)
 
-    def listed(table: DataFrame) -> DataFrame:
+    def as_documents(table: DataFrame) -> DataFrame:
         with within(origin):
             return document_rows(table, shape.columns, schema)
 
     def lookup(some: list[File]) -> DataFrame:
-        return listed(read_files(engine.for_lookups, some))
+        return as_documents(read_files(engine.for_lookups, some))
 
-    if len(known) == len(files) and not lists and shape.objects is None:
-        _refuse_lacking(files, known, shape)
-    if shape.is_reshaped:
-        return _reshaped(engine, files, shape, schema, known, name)
     # For Parquet, these are the files themselves, even if the engine gets a copy.
     original = None
     if all(file.storage for file in files):
         original = StoredRows(files, shape.columns, schema.names, name, origin)
-    if _is_read_in_place(engine, files, shape, known, types):
-        documents = listed(read_files(engine, files))
+    if _is_read_in_place(engine, files, shape, footers, types):
+        documents = as_documents(read_files(engine, files))
         rows = None
-        if len(known) == len(files) and files[0].storage and FAULT not in documents.columns:
-            rows = sum(footer.rows for footer in known)
+        if are_all_footers and files[0].storage and FAULT not in documents.columns:
+            rows = sum(footer.rows for footer in footers)
         return StoredTable(documents, rows, original, lookup)
-    copy = _plain_copy(engine, shape, files, _copy_schema(files, types, called))
+    copy = _plain_copy(engine, shape, files, _copy_schema(files, types, wanted))
     copied = copied_rows(copy.folder, shape.columns, schema.names, name, origin)
     stored = original if shape.kind == "parquet" else copied
-    documents = listed(read_copy(engine, copy))
+    documents = as_documents(read_copy(engine, copy))
     return StoredTable(documents, None if FAULT in documents.columns else copy.rows, stored)
+
+
+def _struct_lists(footers: Sequence[Footer]) -> dict[str, str]:
+    """Return the columns with lists of structs, under their own names: {"hits": "hits"}."""
+    found = {}
+    for footer in footers:
+        for column, kind in footer.columns.items():
+            if holds_structs(kind):
+                found[column] = column
+    return found
 
 
 def _reshaped(
@@ -203,18 +224,19 @@ def _reshaped(
     files: list[File],
     shape: Shape,
     schema: pa.Schema,
-    known: Sequence[Footer],
+    footers: Sequence[Footer],
     name: str,
 ) -> StoredTable:
     """Return the same as `read_typed` for files that first have to become rows of documents."""
     origin = files[0].path
-    called, columns = _needed_columns(shape, schema.names)
-    types = _plain_types(known, called, origin)
-    copy_schema = _copy_schema(files, types, called)
+    wanted = _columns_of_files(shape, schema.names)
+    types = _plain_types(footers, wanted, origin)
+    copy_schema = _copy_schema(files, types, wanted)
+    # In the copy, fields of objects are columns under our names.
+    columns = {ours: theirs for ours, theirs in shape.columns.items() if ours not in shape.paths}
     positions = None
     if shape.is_ordered:
-        objects = {} if shape.objects is None else shape.objects.row
-        has = {*copy_schema.names, *objects}
+        has = {*copy_schema.names, *shape.paths}
         keys = [columns.get(ours, ours) for ours in shape.list_key]
         positions = Positions([key for key in keys if key in has])
     document = columns.get("doc_id", "doc_id")
@@ -230,26 +252,18 @@ def _reshaped(
     return StoredTable(documents, rows, stored, notes=notes)
 
 
-def _needed_columns(shape: Shape, names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+def _columns_of_files(shape: Shape, names: Sequence[str]) -> dict[str, str]:
     """Return the columns of the files that are needed for ours, each with our name of it.
 
-    The second item has, by our names, the columns that are still named differently once objects
-    are columns.
+    The name is "" for a column of objects: {"hits": "", "topic": "query_id"}.
     """
-    objects = {} if shape.objects is None else shape.objects.paths
-    called = {}
-    for path in objects.values():
-        # A whole object is not one of our columns.
-        called[path.partition(".")[0]] = ""
-    columns = {}
+    needed = {}
+    for path in shape.paths.values():
+        needed[path.partition(".")[0]] = ""
     for ours in names:
-        if ours in objects:
-            continue
-        theirs = shape.columns.get(ours, ours)
-        called[theirs] = ours
-        if ours in shape.columns:
-            columns[ours] = theirs
-    return called, columns
+        if ours not in shape.paths:
+            needed[shape.columns.get(ours, ours)] = ours
+    return needed
 
 
 def read_numbered(
@@ -257,27 +271,26 @@ def read_numbered(
     files: list[File],
     shape: Shape,
     schema: pa.Schema,
-    known: Sequence[Footer],
+    footers: Sequence[Footer],
     name: str,
 ) -> StoredTable:
     """Return the schema's columns of the table `name`, in which each row is a document."""
-    called = {shape.columns.get(ours, ours): ours for ours in row_documents.COLUMNS}
-    types = _plain_types(known, called, files[0].path)
-    _refuse_lacking(files, known, shape)
-    copy_schema = _copy_schema(files, types, called)
+    wanted = {shape.columns.get(ours, ours): ours for ours in row_documents.COLUMNS}
+    types = _plain_types(footers, wanted, files[0].path)
+    _refuse_different_columns(files, footers, shape)
+    copy_schema = _copy_schema(files, types, wanted)
     numbers = row_documents.RowNumbers("rank" in shape.has)
     copy = _plain_copy(engine, shape, files, copy_schema, numbers=numbers)
     stored = copied_rows(copy.folder, shape.columns, schema.names, name, files[0].path)
-    return StoredTable(
-        document_rows(read_copy(engine, copy), shape.columns, schema), copy.rows, stored
-    )
+    documents = document_rows(read_copy(engine, copy), shape.columns, schema)
+    return StoredTable(documents, copy.rows, stored)
 
 
 def _copy_schema(
-    files: Sequence[File], types: Mapping[str, pa.DataType], called: Collection[str]
+    files: Sequence[File], types: Mapping[str, pa.DataType], wanted: Collection[str]
 ) -> pa.Schema:
-    """Return the schema of a copy with columns of these types and the columns of folders."""
-    folders = {key: FEW for key, _ in files[0].partition if key in called}
+    """Return the schema of a copy with columns of these types and the wanted folder columns."""
+    folders = {key: FEW for key, _ in files[0].partition if key in wanted}
     return pa.schema({**types, **folders})
 
 
@@ -285,7 +298,7 @@ def _is_read_in_place(
     engine: Engine,
     files: Sequence[File],
     shape: Shape,
-    known: Sequence[Footer],
+    footers: Sequence[Footer],
     types: Mapping[str, pa.DataType],
 ) -> bool:
     """Whether every engine reads these files as they are. Otherwise they are copied in `types`."""
@@ -293,9 +306,9 @@ def _is_read_in_place(
         return False
     if not engine.sees_local_files and engine.kind == "connect" and files[0].is_local:
         return False
-    for footer in known:
+    for footer in footers:
         # Not every engine reads files with different columns or types.
-        if footer.columns != known[0].columns:
+        if footer.columns != footers[0].columns:
             return False
         for column, kind in footer.columns.items():
             if not is_readable(kind):
@@ -314,16 +327,8 @@ def _plain_copy(
     reshape: Reshape | None = None,
     numbers: row_documents.RowNumbers | None = None,
 ) -> ParquetCopy:
-    # Spark would read a duration as a number.
-    values = (
-        (field, field.type.value_type if is_list(field.type) else field.type) for field in schema
-    )
-    if wrong := [
-        f"{field.name} is {field.type}" for field, value in values if pa.types.is_temporal(value)
-    ]:
-        what = f"{len(wrong)} column(s) of the wrong type, {', '.join(wrong)}"
-        raise InputError(f"{files[0].path}: {what}; write numbers or text")
-
+    """Write a copy of the files with this schema, reshaped or with numbered rows."""
+    _refuse_times(schema, files[0].path)
     in_order = reshape is not None and reshape.positions is not None
 
     def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
@@ -333,25 +338,16 @@ def _plain_copy(
         with reading(file.path):
             columns = {}
             for name in batch.schema.names:
-                kind = schema.field(name).type
-                is_folder = name in given
-                columns[name] = batch[name] if is_folder else as_type(batch[name], kind)
+                column = batch[name]
+                # A folder's column replaces a column of the same name.
+                if name not in given:
+                    column = as_type(column, schema.field(name).type)
+                columns[name] = column
             table = complete_table(columns, len(batch), given, schema)
         return table if reshape is None else reshape.table(table, file)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
-        # The library of each format raises its own errors.
-        with reading(file.path, (Exception,)):
-            if file.snapshot is not None:
-                yield from file.snapshot.scan(
-                    [name for name in file.snapshot.schema.names if name in schema.names]
-                )
-            else:
-                system, path = file.location
-                if in_order:
-                    yield from parquet_files.read_in_order(path, system, schema.names, shape.kind)
-                else:
-                    yield from parquet_files.read_batches([path], system, schema.names, shape.kind)
+        return _batches(file, schema.names, shape.kind, in_order=in_order)
 
     if numbers is not None:
         return write_numbered_copy(files, batches, to_table, schema, engine.scratch, numbers)
@@ -359,6 +355,35 @@ def _plain_copy(
     if reshape is not None:
         written = reshape.table(schema.empty_table(), files[0]).schema
     return write_copy(files, batches, to_table, written, engine.scratch, in_order=in_order)
+
+
+def _refuse_times(schema: pa.Schema, origin: str) -> None:
+    """Raise InputError for columns of dates, times or durations, which Spark reads as numbers."""
+    wrong = []
+    for field in schema:
+        kind = field.type.value_type if is_list(field.type) else field.type
+        if pa.types.is_temporal(kind):
+            wrong.append(f"{field.name} is {field.type}")
+    if wrong:
+        what = f"{len(wrong)} column(s) of the wrong type, {', '.join(wrong)}"
+        raise InputError(f"{origin}: {what}; write numbers or text")
+
+
+def _batches(
+    file: File, names: Sequence[str], kind: str, *, in_order: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the columns `names` of a file or of a table with a log."""
+    # The library of each format raises its own errors.
+    with reading(file.path, (Exception,)):
+        if file.snapshot is not None:
+            known = [name for name in file.snapshot.schema.names if name in names]
+            yield from file.snapshot.scan(known)
+            return
+        system, path = file.location
+        if in_order:
+            yield from parquet_files.read_in_order(path, system, names, kind)
+        else:
+            yield from parquet_files.read_batches([path], system, names, kind)
 
 
 def find(engine: Engine, config: TableConfig, table: str) -> list[File]:
@@ -370,23 +395,24 @@ def find(engine: Engine, config: TableConfig, table: str) -> list[File]:
         listings = [_listing(engine, config, path) for path in config.path]
         files = listed_files(table, listings)
         _refuse_tables_among(files)
-    plain = [file.path for file in files if file.snapshot is None]
-    if config.as_of is not None and plain:
+    without_versions = [file.path for file in files if file.snapshot is None]
+    if config.as_of is not None and without_versions:
         version = f"the version {config.as_of} is given"
-        what = f"{version}, but {plain[0]} is not a Delta or Iceberg table"
+        what = f"{version}, but {without_versions[0]} is not a Delta or Iceberg table"
         raise ConfigurationError(f"{table}: {what}; leave it out")
     return files
 
 
 def _refuse_tables_among(files: Sequence[File]) -> None:
     """Raise InputError if a table that only the engine reads is given with other files."""
-    alone = [file.path for file in files if file.snapshot and file.snapshot.table is not None]
-    if alone and len(files) > 1:
-        what = f"{len(files)} tables, including {alone[0]}"
+    tables = [file.path for file in files if file.snapshot and file.snapshot.table is not None]
+    if tables and len(files) > 1:
+        what = f"{len(files)} tables, including {tables[0]}"
         raise InputError(f"{what}; give a table that the engine reads on its own")
 
 
 def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
+    """Return the files of a path, or one file that stands for a table or for the path itself."""
     if path.startswith(_CATALOG):
         return Listing(path, [_catalog_table(engine, path, config.as_of)])
     try:
@@ -394,13 +420,7 @@ def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
             return list_files(_pipe_copy(engine.scratch, path))
         listing = list_files(engine.addressed(path))
     except TableLogError as log:
-        # deltalake returns the rows of a version; its data files may still contain deleted rows.
-        is_read = (
-            log.format == "delta"
-            and engine.sees_local_files
-            and importlib.util.find_spec("deltalake")
-        )
-        if not is_read or storage(path)[1].rstrip("/") != log.folder:
+        if not _is_delta_table(engine, path, log):
             raise
         return Listing(path, [_delta(path, config.as_of)])
     except NoStorageError:
@@ -409,22 +429,37 @@ def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
     else:
         if listing.files or engine.sees_local_files or not is_local(path):
             return listing
-    # A path that this process cannot open is one file, unless it is a folder of a table with a log.
+    # Only the engine can open the path, which then stands for all files below it.
+    _refuse_logs_of_engine(engine, path)
+    return Listing(path, [File(path, 0)])
+
+
+def _is_delta_table(engine: Engine, path: str, log: TableLogError) -> bool:
+    """Whether the path is the folder of a Delta table that deltalake can read.
+
+    deltalake returns the rows of a version. Its data files may still contain deleted rows.
+    """
+    if log.format != "delta" or not engine.sees_local_files:
+        return False
+    is_installed = importlib.util.find_spec("deltalake") is not None
+    return is_installed and storage(path)[1].rstrip("/") == log.folder
+
+
+def _refuse_logs_of_engine(engine: Engine, path: str) -> None:
+    """Raise TableLogError if a folder that only the engine can open is a table with a log."""
     for name in ("_delta_log", "metadata/*.metadata.json"):
         with contextlib.suppress(PySparkException):
-            rows = (
-                engine.session.read.format("binaryFile")
-                .load(f"{path.rstrip('/')}/{name}")
-                .select("path")
-                .take(1)
-            )
+            files = engine.session.read.format("binaryFile").load(f"{path.rstrip('/')}/{name}")
+            rows = files.select("path").take(1)
             refuse_log(row["path"] for row in rows)
-    return Listing(path, [File(path, 0)])
 
 
 @functools.lru_cache(maxsize=8)
 def _pipe_copy(scratch: Scratch, path: str) -> str:
-    """Copy a pipe, which can be read only once, such as /dev/stdin or the shell's <(zcat ...)."""
+    """Copy a pipe, which can be read only once, such as /dev/stdin or the shell's <(zcat ...).
+
+    Return the path of the copy.
+    """
     copy = scratch.folder() / Path(path).name
     with Path(path).open("rb") as pipe, copy.open("wb") as target:
         shutil.copyfileobj(pipe, target, 1 << 20)
@@ -432,6 +467,7 @@ def _pipe_copy(scratch: Scratch, path: str) -> str:
 
 
 def _delta(path: str, as_of: int | str | None) -> File:
+    """Return the latest version of a Delta table, or the one at the version or time `as_of`."""
     from deltalake import DeltaTable
 
     address = delta_address(path)
@@ -440,28 +476,37 @@ def _delta(path: str, as_of: int | str | None) -> File:
         table = DeltaTable(address, storage_options=delta_options())
         if as_of is not None:
             table.load_as_version(as_of if isinstance(as_of, int) else moment(as_of))
-        version, schema = table.version(), pa.schema(table.schema().to_arrow())
+        version = table.version()
+        schema = pa.schema(table.schema().to_arrow())
         if isinstance(as_of, str):
-            # For a time before the first version it loads the first.
-            system, fs_path = storage(path)
-            commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
-            if commit.is_file and commit.mtime > moment(as_of):
-                what = f"{path} has no version as of {as_of}"
-                raise InputError(f"{what}, its first version is from {commit.mtime}")
-    path = address if is_local(path) else path
-    scan = lambda names: pa.RecordBatchReader.from_stream(table.scan(columns=names))  # noqa: E731
-    return File(path, 0, snapshot=Snapshot("delta", version, schema, scan))
+            _refuse_time_before(path, as_of, version)
+
+    def scan(names: list[str]) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_stream(table.scan(columns=names))
+
+    snapshot = Snapshot("delta", version, schema, scan)
+    return File(address if is_local(path) else path, 0, snapshot=snapshot)
+
+
+def _refuse_time_before(path: str, as_of: str, version: int) -> None:
+    """Raise InputError if a time is before the first version, which deltalake then loads."""
+    system, fs_path = storage(path)
+    commit = system.get_file_info(f"{fs_path}/_delta_log/{version:020}.json")
+    if commit.is_file and commit.mtime > moment(as_of):
+        what = f"{path} has no version as of {as_of}"
+        raise InputError(f"{what}, its first version is from {commit.mtime}")
 
 
 def _catalog_table(engine: Engine, path: str, as_of: int | str | None) -> File:
-    """Return a table of a catalog that the engine or pyiceberg's configuration knows."""
+    """Return a table of a catalog that the engine or pyiceberg is configured for."""
     name = path.removeprefix(_CATALOG)
     reason: object = "only pyiceberg reads a version of it; make a view of that version"
-    # Engines read a table as it is, some of them even if a version is asked for.
+    # Some engines ignore a version and read the table as it is now.
     if as_of is None:
         try:
             table = engine.session.read.table(name)
-            _ = table.schema  # Connect only looks the table up when something is asked of it
+            # Connect does not look for the table before its schema is needed.
+            _ = table.schema
         except PySparkException as error:
             reason = first_line(error)
         else:
@@ -480,6 +525,7 @@ def _catalog_table(engine: Engine, path: str, as_of: int | str | None) -> File:
 
 
 def _iceberg(table: Any, path: str, as_of: int | str | None) -> File:
+    """Return the current version of an Iceberg table, or that at the snapshot or time `as_of`."""
     if as_of is None:
         snapshot = table.current_snapshot()
     elif isinstance(as_of, int):
@@ -489,7 +535,9 @@ def _iceberg(table: Any, path: str, as_of: int | str | None) -> File:
     if snapshot is None and as_of is not None:
         raise InputError(f"{path} has no snapshot as of {as_of}; name a different one")
     scan = table.scan(snapshot_id=snapshot.snapshot_id if snapshot else None)
-    read = lambda names: scan.select(*names).to_arrow_batch_reader()  # noqa: E731
-    return File(
-        path, 0, snapshot=Snapshot("iceberg", scan.snapshot_id, scan.projection().as_arrow(), read)
-    )
+
+    def read(names: list[str]) -> pa.RecordBatchReader:
+        return scan.select(*names).to_arrow_batch_reader()
+
+    schema = scan.projection().as_arrow()
+    return File(path, 0, snapshot=Snapshot("iceberg", scan.snapshot_id, schema, read))

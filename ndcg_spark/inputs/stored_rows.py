@@ -1,4 +1,4 @@
-"""The rows of a table as this process reads them from Parquet, without an engine.
+"""Reads the rows of a table from Parquet in this process, without an engine.
 
 They are read a second time to check what an engine has computed, so nothing here trusts an engine,
 a filter of the Parquet reader, or the statistics of a footer. It is a separate reader on purpose:
@@ -39,54 +39,56 @@ class Wanted(NamedTuple):
     """The rows to find: all rows of some queries, or only some of their lists."""
 
     queries: pa.Array
-    #: The runs of the lists, and the lists themselves as `run`, _BETWEEN and `query_id`; None means
-    #: all.
+    #: The runs of the wanted lists; None if all lists of the queries are wanted.
     runs: Collection[str] | None = None
+    #: The wanted lists, each as `run`, _BETWEEN and `query_id`; None if all are wanted.
     lists: pa.Array | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class StoredRows:
-    """Parquet files with the rows of a table.
-
-    `columns` has the names of our columns in the files and their folders if they differ; `names`
-    are our columns that are wanted. Every row has the values of `constants`, whatever the files
-    say.
-    """
+    """Parquet files with the rows of a table."""
 
     files: Sequence[File]
+    #: The names of our columns in the files and their folders if they differ.
     columns: Mapping[str, str]
+    #: Our columns that are wanted.
     names: Sequence[str]
-    #: The name of the table in messages, and where its rows are from.
+    #: The name of the table in messages.
     table: str
+    #: The path of the rows in messages.
     origin: str = ""
+    #: The values that every row has, which replace the values in the files.
     constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: The grades of labels, if labels are stored instead of grades.
     labels: Labels | None = None
 
     def with_labels(self, labels: Labels) -> "StoredRows":
+        """Return the same rows with the grades of their labels."""
         return dataclasses.replace(self, labels=labels)
 
     def with_constant(self, name: str, value: Any) -> "StoredRows":
+        """Return the same rows, all with this value in the column `name`."""
         return dataclasses.replace(self, constants={**self.constants, name: value})
 
     def of_queries(self, queries: Iterable[str]) -> list[StoredRow]:
         """Return the rows of these queries from all files, with one row per document."""
-        return self._found(Wanted(pa.array(sorted(queries), pa.string())))
+        return self._find(Wanted(pa.array(sorted(queries), pa.string())))
 
     def of_lists(self, lists: Iterable[tuple[str, str]]) -> list[StoredRow]:
         """Return the rows of these lists, each a run and a query, with one row per document."""
         pairs = sorted(set(lists))
         queries = pa.array(sorted({query for _, query in pairs}), pa.string())
         keys = pa.array([f"{run}{_BETWEEN}{query}" for run, query in pairs], pa.string())
-        return self._found(Wanted(queries, {run for run, _ in pairs}, keys))
+        return self._find(Wanted(queries, {run for run, _ in pairs}, keys))
 
-    def _found(self, wanted: "Wanted") -> list[StoredRow]:
+    def _find(self, wanted: "Wanted") -> list[StoredRow]:
+        """Return the wanted rows of all files."""
         rows: list[StoredRow] = []
         for file in self.files:
             with self._opened(file, self._repeated) as parquet:
                 for number in range(parquet.metadata.num_row_groups):
-                    rows += self._of_group(file, parquet, number, wanted)
+                    rows += self._rows_of_group(file, parquet, number, wanted)
         return rows
 
     def stretches(self, chance: random.Random, files: int, rows: int) -> list["Stretch"]:
@@ -102,13 +104,11 @@ class StoredRows:
             file = largest_first[at]
             with self._opened(file) as parquet:
                 groups = parquet.metadata.num_row_groups
-                first = (
-                    self._first_rows(file, parquet, chance.randrange(groups), rows)
-                    if groups
-                    else None
-                )
-            if first is not None:
-                stretches.append(first)
+                if not groups:
+                    continue
+                stretch = self._first_rows(file, parquet, chance.randrange(groups), rows)
+            if stretch is not None:
+                stretches.append(stretch)
         return stretches
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -118,7 +118,7 @@ class StoredRows:
                 yield parquet.read(columns=list(columns)).unify_dictionaries()
 
     def values(self, name: str) -> Iterator[Any]:
-        """Yield the values of a column of ours in all files, as they are stored."""
+        """Yield the values of one of our columns in all files, as they are stored."""
         if name in self.constants:
             yield self.constants[name]
             return
@@ -138,32 +138,38 @@ class StoredRows:
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """A context in which errors about the rows name their table."""
+        """Add the name of the table to errors within the block."""
         with about(self.table), within(self.origin):
             yield
 
     @contextlib.contextmanager
     def _opened(self, file: File, dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+        """Open a file for reading; see `_parquet`. Errors name the table."""
         with self._named(), _parquet(file, dictionaries) as parquet:
             yield parquet
 
-    def _of_group(self, file: File, parquet: Any, number: int, wanted: "Wanted") -> list[StoredRow]:
+    def _rows_of_group(
+        self, file: File, parquet: Any, number: int, wanted: "Wanted"
+    ) -> list[StoredRow]:
+        """Return the wanted rows of a row group."""
         sources = self._sources(file, parquet.schema_arrow)
         given = self._given(file)
         if wanted.runs is not None and "run" in given and given["run"] not in wanted.runs:
             return []
-        queries = sources.get("query_id")
-        if queries is None:
-            is_wanted = given.get("query_id") in wanted.queries.to_pylist()
+        query_column = sources.get("query_id")
+        if query_column is None:
+            # All rows of the file belong to the same query.
+            if given.get("query_id") not in wanted.queries.to_pylist():
+                return []
             table = parquet.read_row_group(number, columns=_unique(sources.values()))
-            return self._rows(table, file, sources) if is_wanted else []
+            return self._rows(table, file, sources)
         # The other columns are read only if there is something to find.
-        column = parquet.read_row_group(number, columns=[queries])[queries]
-        mask = _is_among(column, wanted.queries)
-        if not pc.any(mask).as_py():
+        queries = parquet.read_row_group(number, columns=[query_column])[query_column]
+        is_wanted = _is_among(queries, wanted.queries)
+        if not pc.any(is_wanted).as_py():
             return []
         table = parquet.read_row_group(number, columns=_unique(sources.values()))
-        table = table.filter(mask)
+        table = table.filter(is_wanted)
         if wanted.lists is not None and "run" in sources:
             texts = [_as_text(table[sources[name]]) for name in ("run", "query_id")]
             keys = pc.binary_join_element_wise(*texts, _BETWEEN)
@@ -171,37 +177,48 @@ class StoredRows:
         return self._rows(table, file, sources)
 
     def _first_rows(self, file: File, parquet: Any, number: int, rows: int) -> "Stretch | None":
+        """Return the first `rows` of a row group, or None if it is empty."""
         sources = self._sources(file, parquet.schema_arrow)
         batches = parquet.iter_batches(
             batch_size=rows, row_groups=[number], columns=_unique(sources.values())
         )
         first = next(batches, None)
-        table = None if first is None else pa.Table.from_batches([first])
-        return Stretch(self, file, table, sources) if table else None
+        if first is None or not len(first):
+            return None
+        return Stretch(self, file, pa.Table.from_batches([first]), sources)
 
     @property
     def _repeated(self) -> list[str]:
-        return [self._called(name) for name in _REPEATED]
+        """The columns whose values repeat, by the table's names."""
+        return [self._column_of(name) for name in _REPEATED]
 
-    def _called(self, name: str) -> str:
+    def _column_of(self, name: str) -> str:
+        """Return the table's name of our column."""
         return self.columns.get(name, name)
 
     def _sources(self, file: File, schema: pa.Schema) -> dict[str, str]:
-        """Return the file's column for each of ours, and its columns with lists of structs."""
+        """Return the file's column for each of ours, and its columns with lists of structs.
+
+        For example, {"query_id": "qid", "structs: hits": "hits"}.
+        """
         folders = dict(file.partition)
         structs = [field.name for field in schema if holds_structs(field.type)]
         sources = {}
         for name in self.names:
-            called = self._called(name)
-            is_elsewhere = called in folders or name in self.constants
-            if called in schema.names and not is_elsewhere and called not in structs:
-                sources[name] = called
-        sources |= {name: name for name in (FAULT, LINE) if name in schema.names}
+            column = self._column_of(name)
+            is_elsewhere = column in folders or name in self.constants
+            if column in schema.names and not is_elsewhere and column not in structs:
+                sources[name] = column
+        for name in (FAULT, LINE):
+            if name in schema.names:
+                sources[name] = name
         if "doc_id" not in sources:
-            sources |= {f"{_STRUCTS}{name}": name for name in structs}
+            for name in structs:
+                sources[f"{_STRUCTS}{name}"] = name
         return sources
 
     def _rows(self, table: pa.Table, file: File, sources: Mapping[str, str]) -> list[StoredRow]:
+        """Return the rows of a table from the file, with one row per document."""
         lists = [name for name, source in sources.items() if is_list(table[source].type)]
         if not lists:
             return self._graded(list(self._stored(table, file, sources)))
@@ -223,21 +240,19 @@ class StoredRows:
     ) -> Iterator[StoredRow]:
         """Yield the rows as stored, by our names, with the values of folders and constants."""
         given = self._given(file)
-        own = [name for name in sources if name not in given]
-        columns = [table[sources[name]].to_pylist() for name in own]
-        names = [*own, *given]
-        constants = tuple(given.values())
+        stored = [name for name in sources if name not in given]
+        columns = [table[sources[name]].to_pylist() for name in stored]
         for values in zip(*columns, strict=True):
-            yield dict(zip(names, values + constants, strict=True))
+            yield {**dict(zip(stored, values, strict=True)), **given}
 
     def _given(self, file: File) -> dict[str, Any]:
         """Return the values that folders and constants give to every row of a file."""
         folders = dict(file.partition)
-        given = {
-            name: folders[self._called(name)]
-            for name in self.names
-            if self._called(name) in folders
-        }
+        given = {}
+        for name in self.names:
+            column = self._column_of(name)
+            if column in folders:
+                given[name] = folders[column]
         return {**given, **self.constants}
 
     def _documents(self, row: StoredRow, columns: Sequence[str]) -> list[StoredRow]:
@@ -250,27 +265,28 @@ class StoredRows:
         if not isinstance(documents, list):
             return [row]
         lists = {name: row[name] for name in DOCUMENT_COLUMNS if isinstance(row.get(name), list)}
-        absent = [name for name in columns if name in DOCUMENT_COLUMNS and name not in lists]
-        if absent or any(len(values) != len(documents) for values in lists.values()):
+        # A list may be null in this row.
+        null_lists = [name for name in columns if name in DOCUMENT_COLUMNS and name not in lists]
+        if null_lists or any(len(values) != len(documents) for values in lists.values()):
             return [{**row, **dict.fromkeys(DOCUMENT_COLUMNS), FAULT: "lists differ in length"}]
         exploded = []
         for at in range(len(documents)):
-            values = {name: values[at] for name, values in lists.items()}
+            document = {name: values[at] for name, values in lists.items()}
             if "rank" in self.names:
-                values.setdefault("rank", at + 1)
-            exploded.append({**row, **values, **self.constants})
+                document.setdefault("rank", at + 1)
+            exploded.append({**row, **document, **self.constants})
         return exploded
 
     def _unpacked(self, row: StoredRow) -> StoredRow:
-        """Return a row whose documents are structs in a list, with one list for each field."""
-        packed = {name: row[name] for name in row if name.startswith(_STRUCTS)}
-        flat = {name: value for name, value in row.items() if name not in packed}
+        """Return a row with lists of documents, ids and numbers instead of a list of structs."""
+        unpacked = {name: value for name, value in row.items() if not name.startswith(_STRUCTS)}
         for name in DOCUMENT_COLUMNS:
-            column, _, theirs = self._called(name).rpartition(".")
-            structs = packed.get(f"{_STRUCTS}{column}")
+            # It is hits.docid if the documents are in the column hits.
+            column, _, theirs = self._column_of(name).rpartition(".")
+            structs = row.get(f"{_STRUCTS}{column}")
             if name in self.names and structs is not None:
-                flat[name] = [None if struct is None else struct[theirs] for struct in structs]
-        return flat
+                unpacked[name] = [None if struct is None else struct[theirs] for struct in structs]
+        return unpacked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,7 +299,10 @@ class Stretch:
     sources: Mapping[str, str]
 
     def drawn(self, chance: random.Random, count: int) -> list[StoredRow]:
-        """Return some of its rows at random, as they are stored: a list of documents is one row."""
+        """Return some of its rows at random, as they are stored.
+
+        A row with a list of documents is one row.
+        """
         places = chance.sample(range(len(self.table)), min(count, len(self.table)))
         some = self.table.take(pa.array(places, pa.int64()))
         return list(self.stored._stored(some, self.file, self.sources))
@@ -316,13 +335,14 @@ def _unique(names: Iterable[str]) -> list[str]:
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as text that is not dictionary-encoded."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.cast(pa.string())
 
 
 def _is_among(column: pa.ChunkedArray, wanted: pa.Array) -> pa.ChunkedArray:
-    """Return which ids are wanted. Ids that are stored as numbers are compared as text."""
+    """Return whether each id is wanted. Ids that are stored as numbers are compared as text."""
     if not pa.types.is_dictionary(column.type):
         return pc.is_in(column.cast(pa.string()), value_set=wanted)
     masks = []

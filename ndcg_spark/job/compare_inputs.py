@@ -1,5 +1,5 @@
-"""Comparisons of inputs that are checked as for an evaluation: two sets of judgments or results, or
-one set under every preset.
+"""Compare inputs that are checked as for an evaluation: two sets of judgments or results, or the
+same data under every preset.
 """
 
 import dataclasses

@@ -120,6 +120,7 @@ def _row(
     of_run: Mapping[str, Any], of_lists: Mapping[str, Any], measures: MeasureSet, dataset: str
 ) -> Row:
     """The measures of a run at a cutoff, and the means of its list measures."""
+    # `run_measures` writes 0 for the whole ranking.
     cutoff = of_run["cutoff"] or None
     row = {"dataset": of_run.get("dataset", dataset), "run": of_run["run"], "cutoff": cutoff}
     for measure in (*measures.beside_ndcg, "listed_queries"):

@@ -1,7 +1,7 @@
-"""Explain one query: from the inputs, by the steps of an evaluation, or from a night's documents.
+"""Explain one query, from the inputs of an evaluation or from the documents that a night keeps.
 
-The documents that a night keeps can be explained or listed for judging without an engine, so engine
-modules are imported only when needed.
+The documents of a night can be explained or listed for judging without an engine, so engine modules
+are imported only when needed.
 """
 
 import dataclasses
@@ -275,6 +275,7 @@ def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
 
 
 def _runs_of(nights: Sequence[Night]) -> set[str]:
+    """The runs that have scores in these nights."""
     runs: set[str] = set()
     for rows in read_dataset_scores(nights):
         runs.update(row["run"] for row in rows)

@@ -171,7 +171,7 @@ def results_source(engine: Engine, config: EvaluationConfig) -> Source:
     is_ordered = config.convention.order == "file"
     beside = config.judgments.on(config.date) if config.is_one_table else None
     source = read_results(
-        engine, config.results.on(config.date), is_ordered=is_ordered, beside=beside
+        engine, config.results.on(config.date), is_ordered=is_ordered, shared_with=beside
     )
     if config.exclude is None:
         return source

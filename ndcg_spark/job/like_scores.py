@@ -104,6 +104,7 @@ class _ReadingSearch:
         return self.reading.absent
 
     def _new_search(self, deadline: Deadline) -> Search:
+        """A search that compares the lists, or all rows with the engine if there are no lists."""
         space = self._space()
         judge = self._engine_judge()
         if self.lists:

@@ -376,7 +376,7 @@ def make_needed_copies(
     nights: Nights,
 ) -> None:
     """Score the nights that the gate compares with tonight under tonight's judgments, and tonight's
-    lists under theirs.
+    lists under the judgments of those nights.
     """
     # Imported here so that an evaluation without a gate does not wait for statistics.
     from ndcg_spark.gate.needed import needed_copies
@@ -470,6 +470,7 @@ def _counts_for_log(counts: Counts, config: EvaluationConfig) -> dict[str, Any]:
 
 
 def _files_for_log(source: Source) -> dict[str, Any]:
+    """The files of a table, and what was recognised in them."""
     files = []
     for file in source.files:
         state = {"version": file.snapshot.version} if file.snapshot else {"size": file.size}

@@ -211,6 +211,7 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
         time = math.inf
         if night is not None and night.evaluation_id != row["evaluation_id"]:
             time = night.row["written"]
+        # It is superseded once a later evaluation has replaced the last of its datasets.
         since[evaluation] = max(time, since.get(evaluation, 0.0))
     return since
 

@@ -89,6 +89,7 @@ def _replace_date(target: "_Tables", date: str, nights: Sequence[Night]) -> None
 @contextlib.contextmanager
 def _private_files() -> Iterator[None]:
     """Let only the owner and the group read what this process writes in the block."""
+    # The old mask is returned only when a new one is set.
     before = os.umask(0o027)
     os.umask(before | 0o027)
     try:

@@ -99,6 +99,16 @@ class Night:
         return str(self.row["verified"] or "").removeprefix(_UNVERIFIED)
 
     @property
+    def unmeasured(self) -> dict[str, str]:
+        """A sentence for each run whose document ids no judgment has.
+
+        Its scores of 0 say nothing about its ranking, so the night does not have the run for any
+        comparison.
+        """
+        results = self.record["inputs"].get("results", {})
+        return dict(results.get("unknown_ids", {}).get(self.dataset, {}))
+
+    @property
     def is_good(self) -> bool:
         """Whether later nights may be compared with it.
 

@@ -27,7 +27,6 @@ from ndcg_spark.comparison.sources import (
 from ndcg_spark.comparison.trend import History
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, conclusions_of, format_cutoff
 from ndcg_spark.gate.against_reference import Question, ReferenceScores
-from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.gate.verdict import FAIL
 from ndcg_spark.nights.copies import has_copy, rescore_command, why_not_rescored
 from ndcg_spark.report.outline import (
@@ -187,7 +186,7 @@ def _combined(
     rows: dict[str, Row] = {}
     slices: dict[str, list[Row]] = {}
     decided = []
-    unknown = unknown_ids_of(shown.night)
+    unknown = shown.night.unmeasured
     for parts in _by_run_and_slice(rows_by_side):
         row = one_row(parts)
         run = row["run"]

@@ -20,7 +20,6 @@ from ndcg_spark.comparison.matrix import ScoreMatrix
 from ndcg_spark.comparison.trend import History, TrendLine, counted_in
 from ndcg_spark.convention.measures import measure_at
 from ndcg_spark.errors import InputError
-from ndcg_spark.gate.checks import unknown_ids_of
 from ndcg_spark.nights.copies import keeps_whole_lists
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import answering_runs, night_rows, read_rows
@@ -182,7 +181,7 @@ class NightPage:
     @functools.cached_property
     def unknown_ids(self) -> Mapping[str, str]:
         """A sentence for each run whose document ids are in no judgment."""
-        return unknown_ids_of(self.night)
+        return self.night.unmeasured
 
     @property
     def over_change(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from ndcg_spark.comparison.judgment_changes import Change
+from ndcg_spark.comparison.known_losses import acknowledged_now
 from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
 from ndcg_spark.errors import DONE
@@ -159,15 +160,14 @@ def _verdict_of(night: Night) -> str | None:
 def print_acknowledged(nights: Nights, style: str | None) -> None:
     """Print the acknowledgements that are still in force on the newest night of their dataset."""
     rows = []
-    newest = {night.dataset: night.evaluated_on for night in nights}
-    for night in nights:
-        acknowledged = night.record["acknowledged"]
-        if acknowledged and acknowledged["until"] >= newest[night.dataset]:
-            verdict = night.record["verdict"] or {}
-            row: dict[str, Any] = {"dataset": night.dataset, "on": night.evaluated_on}
-            row |= {"until": acknowledged["until"], "reason": acknowledged["reason"]}
-            row |= {"run": verdict.get("run"), "sentence": verdict.get("sentence")}
-            rows.append(row)
+    for known in acknowledged_now(nights):
+        shown: Mapping[str, Any] = known.night.record["verdict"] or {}
+        if shown.get("run") in known.repaired:
+            shown = known.lasting[0]
+        row: dict[str, Any] = {"dataset": known.night.dataset, "on": known.night.evaluated_on}
+        row |= {"until": known.until, "reason": known.reason}
+        row |= {"run": shown.get("run"), "sentence": shown.get("sentence")}
+        rows.append(row)
     notes = [] if rows else ["no loss is acknowledged"]
     table = make_table(rows, (), notes)
     print_view(View([table], rows, _ACKNOWLEDGED, rows), style)

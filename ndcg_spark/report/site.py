@@ -20,6 +20,7 @@ import pyarrow as pa
 from markupsafe import Markup
 
 import ndcg_spark
+from ndcg_spark.comparison.known_losses import acknowledged_now
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.trend import History, Point, TrendLine, last_stretch
 from ndcg_spark.convention.measures import format_cutoff, measure_at
@@ -363,14 +364,11 @@ def _index(
 
 def _acknowledgements(nights: Sequence[Night]) -> list[Markup]:
     """The acknowledgements that may apply to the next night."""
-    newest = {night.dataset: night.evaluated_on for night in sorted(nights, key=_date_of)}
     found = []
-    for night in nights:
-        known = night.record["acknowledged"]
-        if known and known["until"] >= newest[night.dataset]:
-            text = "{}: the loss of {} is acknowledged until {}: {}"
-            dates = (day(night.evaluated_on), day(known["until"]))
-            found.append(marked(text, name(night.dataset), *dates, known["reason"]))
+    for known in acknowledged_now(nights):
+        text = "{}: the loss of {} is acknowledged until {}: {}"
+        dates = (day(known.night.evaluated_on), day(known.until))
+        found.append(marked(text, name(known.night.dataset), *dates, known.reason))
     return found
 
 

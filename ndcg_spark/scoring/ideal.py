@@ -7,6 +7,7 @@ import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 from pyspark.sql import Column, DataFrame
@@ -105,9 +106,9 @@ def user_function(name: str, column: Column) -> Column:
         function = pickle.loads(packed)  # noqa: S301  # our own
         return pd.Series(function(values)).astype("float64")
 
-    wrapped: Callable[[Column], Column] = pandas_udf(  # type: ignore[call-overload]  # its stub has no default kind
-        floats, DoubleType()
-    )
+    # The stub of pandas_udf has no default kind.
+    wrap: Any = pandas_udf
+    wrapped: Callable[[Column], Column] = wrap(floats, DoubleType())
     # Ranks are also cast to doubles, because numpy.reciprocal of the integer 2 is 0.
     return wrapped(column.cast("double"))
 

@@ -61,8 +61,9 @@ def first_of_each_document(key: list[str], convention: Convention) -> str:
 
     This is true for exactly one row per document.
     """
-    order = [*_sort_keys(convention), *_tie_break(convention)]
-    return f"{sql.over('row_number()', [*key, 'doc_id'], order)} = 1"
+    order = _sort_keys(convention) + _tie_break(convention)
+    number = sql.over("row_number()", [*key, "doc_id"], order)
+    return f"{number} = 1"
 
 
 #: A function that ranks every list: by_window or list_by_list, depending on which is faster on the
@@ -81,20 +82,21 @@ def by_window(
     its documents still counts as answered. If ranks decide the order, RANK raises if two documents
     share a rank down to the depth.
     """
-    scored = _sort_keys(convention)
+    keys = _sort_keys(convention)
     if removes_documents(convention):
-        scored.insert(0, f"{LISTED} desc")
-    rank = sql.over("row_number()", key, [*scored, *_tie_break(convention)])
+        keys.insert(0, f"{LISTED} desc")
+    rank = sql.over("row_number()", key, keys + _tie_break(convention))
     ranked = table.withColumn(RANK, F.expr(rank))
     if not breaks_ties_by_gain(convention) and convention.order == "score":
-        return ranked if depth is None else ranked.where(within(RANK, depth))
-    grouped = ranked.withColumn(TIE_RANK, F.expr(sql.over("rank()", key, scored)))
-    cut = grouped if depth is None else grouped.where(within(TIE_RANK, depth))
+        return ranked.where(within(RANK, depth))
+    # Documents with equal keys have the same TIE_RANK.
+    grouped = ranked.withColumn(TIE_RANK, F.expr(sql.over("rank()", key, keys)))
+    cut = grouped.where(within(TIE_RANK, depth))
     if convention.order == "score":
         return cut
-    shared = f"{TIE_RANK} < {RANK} and {is_listed(convention)}"
+    shares_rank = f"{TIE_RANK} < {RANK} and {is_listed(convention)}"
     refused = refusal_sql(RANK_TWICE, [*key, "rank"], "int")
-    return cut.withColumn(RANK, F.expr(f"case when {shared} then {refused} else {RANK} end"))
+    return cut.withColumn(RANK, F.expr(f"case when {shares_rank} then {refused} else {RANK} end"))
 
 
 def list_by_list(
@@ -110,7 +112,8 @@ def list_by_list(
     """
     if depth is None or not is_list_by_list(convention, depth):
         return by_window(table, key, convention, depth)
-    return documents_of(sorted_lists(table, key, convention, depth), key)
+    lists = sorted_lists(table, key, convention, depth)
+    return documents_of(lists, key)
 
 
 def is_list_by_list(convention: Convention, depth: int | None) -> bool:
@@ -154,11 +157,21 @@ def sorted_lists(table: DataFrame, key: list[str], convention: Convention, depth
 
 
 def _numeric_keys(convention: Convention, ascending: bool) -> list[str]:
+    """Sort keys from the score and the rank; the better document has the larger key.
+
+    If lists are sorted ascending, it has the smaller key.
+    """
     rank = "-cast(rank as double)"
-    better_is_more = [rank if convention.ranks_decide else at_precision("score", convention)]
-    if convention.order == "score" and convention.ties == "rank":
-        better_is_more.append(rank)
-    return [f"-({key})" if ascending else key for key in better_is_more]
+    keys = []
+    if convention.ranks_decide:
+        keys.append(rank)
+    else:
+        keys.append(at_precision("score", convention))
+        if convention.ties == "rank":
+            keys.append(rank)
+    if ascending:
+        return [f"-({key})" for key in keys]
+    return keys
 
 
 def _number_keys(ascending: bool) -> list[str]:
@@ -178,10 +191,10 @@ def _number_keys(ascending: bool) -> list[str]:
 
 
 def removes_documents(convention: Convention) -> bool:
-    c = convention
-    return (
-        c.exclude_query_as_document or c.duplicates == "best" or "drop" in (c.unjudged, c.negative)
-    )
+    """Whether the convention leaves some returned documents out of the scored list."""
+    drops = "drop" in (convention.unjudged, convention.negative)
+    merges = convention.duplicates == "best"
+    return convention.exclude_query_as_document or merges or drops
 
 
 def is_listed(convention: Convention) -> str:
@@ -215,7 +228,7 @@ def settle_ties(
         by_gain = "gain asc" if TIES[convention.ties].ascending else "gain desc"
         order = [TIE_RANK, by_gain, "doc_id desc", RANK]
         settled = table.withColumn(RANK, F.expr(sql.over("row_number()", key, order)))
-    return settled if depth is None else settled.where(within(RANK, depth))
+    return settled.where(within(RANK, depth))
 
 
 def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> DataFrame:
@@ -229,14 +242,18 @@ def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> Data
 
 def with_returned_ranks(table: DataFrame, key: list[str], convention: Convention) -> DataFrame:
     """The ranked table with RETURNED_RANK, TIE_GROUP and TIED within each key."""
-    listed = [LISTED] if removes_documents(convention) else []
     keys = _sort_keys(convention)
+    order = [*keys, *_tie_break(convention), RANK]
     ranks = {
-        RETURNED_RANK: sql.over("row_number()", key, [*keys, *_tie_break(convention), RANK]),
+        RETURNED_RANK: sql.over("row_number()", key, order),
         TIE_GROUP: sql.over("dense_rank()", key, keys),
     }
     ranked = table.withColumns(sql.columns(ranks))
-    same = sql.over("count(1)", [*key, *listed, TIE_GROUP])
+    group = [*key, TIE_GROUP]
+    if removes_documents(convention):
+        # A listed document is not tied with one that is removed.
+        group.append(LISTED)
+    same = sql.over("count(1)", group)
     return ranked.withColumn(TIED, F.expr(f"{same} > 1"))
 
 
@@ -259,8 +276,11 @@ def _tie_break(convention: Convention) -> list[str]:
     rule = TIES[convention.ties]
     if rule.by == "rank":
         return ["rank asc", "doc_id desc"]
-    ids = ["doc_id"]
+    if rule.by == "gain":
+        # Gains are not known yet; `settle_ties` sorts by them later.
+        return ["doc_id desc"]
+    keys = ["doc_id"]
     if rule.by == "number":
-        ids = [*_number_keys(rule.ascending), "doc_id"]
-    direction = "asc" if rule.by != "gain" and rule.ascending else "desc"
-    return [f"{key} {direction}" for key in ids]
+        keys = [*_number_keys(rule.ascending), "doc_id"]
+    direction = "asc" if rule.ascending else "desc"
+    return [f"{key} {direction}" for key in keys]

@@ -1,1 +1,1 @@
-"""The search for the convention that gives an earlier job's scores, in plain Python."""
+"""Searches for the convention that gives an earlier job's scores, in plain Python."""

@@ -1,4 +1,4 @@
-"""How a job's scores can be read: what a list without a score means, and the name of the cutoff."""
+"""The ways to read a job's scores: what a list without a score means, and what the cutoff is."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,54 +10,59 @@ from ndcg_spark.search.targets import Targets
 
 
 class Reading(NamedTuple):
+    """One way to read a job's scores."""
+
     targets: Targets
     absent: Absent
-    #: What must be true if a convention gives the scores as they are read.
+    #: What is assumed about the scores; empty if nothing is.
     note: str = ""
     #: The only cutoff that the job names, if other cutoffs are tried.
     named_cutoff: Cutoff = None
 
 
-class _Lacking(NamedTuple):
-    """The lists without a score."""
+class _Unscored(NamedTuple):
+    """The lists that have no score in the job."""
 
-    #: Lists that have a row with an empty score, and lists without a row.
-    empty: list[OldList]
-    absent: list[OldList]
+    #: Lists that have a row with an empty score.
+    with_empty_score: list[OldList]
+    #: Lists that have no row.
+    without_row: list[OldList]
     #: The lists among both that every convention scores.
-    certain: list[OldList]
+    always_scored: list[OldList]
 
 
 def readings(targets: Targets, lists: Sequence[OldList]) -> list[Reading]:
-    """The ways to read the scores, the most informative first."""
+    """Return the ways to read the scores, the most informative first."""
     if targets.means or not targets.scores:
-        ways = [Reading(targets, "unknown")]
+        found = [Reading(targets, "unknown")]
     else:
-        ways = list(_of_lacking(targets, _lacking(targets, lists)))
+        found = list(_readings_of_unscored(targets, _unscored(targets, lists)))
     if targets.knows_cutoffs and len(targets.cutoffs) == 1:
+        # The job may call its scores by the wrong cutoff.
         (named,) = targets.cutoffs
-        ways.append(ways[0]._replace(targets=targets.with_any_cutoff(), named_cutoff=named))
-    return ways
+        found.append(found[0]._replace(targets=targets.with_any_cutoff(), named_cutoff=named))
+    return found
 
 
-def _lacking(targets: Targets, lists: Sequence[OldList]) -> _Lacking:
+def _unscored(targets: Targets, lists: Sequence[OldList]) -> _Unscored:
+    """Return the lists that have no score in the job."""
     highest = highest_grade(lists)
-    lacking = _Lacking([], [], [])
+    unscored = _Unscored([], [], [])
     for one in lists:
-        rows = _rows(one, targets)
-        if set(rows) - {None}:
+        scores = _given_scores(one, targets)
+        if any(score is not None for score in scores):
             continue
-        if rows:
-            lacking.empty.append(one)
+        if scores:
+            unscored.with_empty_score.append(one)
         else:
-            lacking.absent.append(one)
+            unscored.without_row.append(one)
         if is_always_scored(one, highest):
-            lacking.certain.append(one)
-    return lacking
+            unscored.always_scored.append(one)
+    return unscored
 
 
-def _rows(one: OldList, targets: Targets) -> list[float | None]:
-    """The scores that the job has for a list, one for each row; None if a score is empty."""
+def _given_scores(one: OldList, targets: Targets) -> list[float | None]:
+    """Return the job's scores of a list, one for each row, which is None if it is empty."""
     found = []
     for cutoff in targets.cutoffs:
         place = one.place(cutoff)
@@ -66,25 +71,27 @@ def _rows(one: OldList, targets: Targets) -> list[float | None]:
     return found
 
 
-def _of_lacking(targets: Targets, lacking: _Lacking) -> Iterator[Reading]:
-    if not lacking.certain:
+def _readings_of_unscored(targets: Targets, unscored: _Unscored) -> Iterator[Reading]:
+    """Yield what the missing scores may mean."""
+    with_empty_score, without_row, always_scored = unscored
+    if not always_scored:
         yield Reading(targets, "left_out")
-    has_both = bool(lacking.empty) and bool(lacking.absent)
-    certain = {one.pair for one in lacking.certain}
-    empty = {one.pair for one in lacking.empty}
-    if has_both and not certain & empty:
-        yield Reading(targets, "left_out_if_empty", _in_words(lacking.absent, "have no row"))
-    if lacking.empty or lacking.absent:
-        every = [*lacking.absent, *lacking.empty]
-        yield Reading(targets, "unknown", _in_words(every, "have no score", lacking.empty))
+    empty_pairs = {one.pair for one in with_empty_score}
+    may_leave_out_empty = empty_pairs.isdisjoint(one.pair for one in always_scored)
+    if with_empty_score and without_row and may_leave_out_empty:
+        yield Reading(targets, "left_out_if_empty", _in_words(without_row, "have no row"))
+    if with_empty_score or without_row:
+        lack = "have no score"
+        if with_empty_score:
+            lack += f" ({len(with_empty_score):,} of them an empty one)"
+        yield Reading(targets, "unknown", _in_words([*without_row, *with_empty_score], lack))
 
 
-def _in_words(lists: Sequence[OldList], lack: str, empty: Sequence[OldList] = ()) -> str:
+def _in_words(lists: Sequence[OldList], lack: str) -> str:
+    """Return the note that scores are assumed to be incomplete."""
     one = lists[0].pair
-    some = f"{len(lists):,} judged lists {lack}"
-    if empty:
-        some += f" ({len(empty):,} of them an empty one)"
+    some = f"{len(lists):,} judged lists {lack}, e.g. query {one.query_id} of {one.run}"
     return (
-        f"{some}, e.g. query {one.query_id} of {one.run}, and no convention leaves out just these: "
+        f"{some}, and no convention leaves out exactly these: "
         "the scores are assumed to be incomplete, and lists without a score are not compared"
     )

@@ -1,4 +1,4 @@
-"""The search: the simplest conventions that give a job's scores, otherwise the nearest one."""
+"""Finds the simplest conventions that give a job's scores, or the nearest one if none does."""
 
 import dataclasses
 import statistics
@@ -13,40 +13,62 @@ from ndcg_spark.search.space import DECIDING, Space, changed_or_none
 from ndcg_spark.search.trials import Trial
 from ndcg_spark.steps import report_step
 
-#: How many conventions are compared in full if none is exact, and how many are expanded.
-_BEST, _BEAM = 20, 6
-#: How often conventions are expanded, by one option each time.
+#: The number of conventions that are compared with all scores if none is exact.
+_BEST = 20
+#: The number of nearest conventions whose options are changed in the next round.
+_BEAM = 6
+#: The number of rounds, each of which changes one more option.
 _ROUNDS = 4
+#: The levels of the search, by the number of options that are changed.
 _LEVELS = ("presets", "with one option changed", "with two options changed")
 
 
 @dataclasses.dataclass
 class Deadline:
-    """When a search has to end, and whether it ended early."""
+    """The time at which a search has to end, and whether the search noticed that it has passed."""
 
     ends_at: float
     has_passed: bool = False
 
     def is_over(self) -> bool:
+        """Whether the search has to end now."""
         if time.monotonic() > self.ends_at:
             self.has_passed = True
         return self.has_passed
 
     @classmethod
     def after(cls, seconds: float) -> "Deadline":
+        """Return the deadline that many seconds from now."""
         return cls(time.monotonic() + seconds)
 
 
 class Distance(NamedTuple):
-    """The distance of a convention from the scores."""
+    """The distance of a convention from the scores, compared field by field."""
 
-    #: The median difference, 0 if that score is equal. Scores of 0 and 1 are used only if there are
-    #: no others, because many conventions give them.
+    #: The median difference of the scores; a score that is equal has the difference 0. Scores of 0
+    #: and 1 are used only if there are no others, because many conventions give them.
     middle: float
     #: The number of differing scores per thousand.
     differing: int
+    #: The mean difference of all scores.
     difference: float
+    #: The number of options that differ from `standard`.
     options: int
+
+
+class Ranked(NamedTuple):
+    """A trial with its distance from the scores."""
+
+    distance: Distance
+    trial: Trial
+
+
+class Change(NamedTuple):
+    """A trial with a different value of one option, or a different `cutoff`."""
+
+    option: str
+    value: Any
+    trial: Trial
 
 
 @dataclasses.dataclass
@@ -60,19 +82,19 @@ class Search:
     tried: int = 0
 
     def exact(self) -> list[Trial]:
-        """The conventions that give every score, the nearest to `standard` first.
+        """Return the conventions that give every score, the nearest to `standard` first.
 
         Conventions with more options changed are tried only if none with fewer is exact.
         """
         for changed, level in enumerate(self.space.levels()):
-            before = self.tried
+            tried_before = self.tried
             found: list[Trial] = []
             for group in level:
-                found.extend(self._exact_of(group))
+                found.extend(self._exact_among(group))
                 # A whole level takes long if every list is scored for a mean.
                 if self.deadline.is_over() or (found and self.judge.is_slow):
                     break
-            number = f"{self.tried - before:,} {_LEVELS[changed]}"
+            number = f"{self.tried - tried_before:,} {_LEVELS[changed]}"
             give = "give" if len(found) > 1 else "gives"
             report_step("tried", f"{number}: {len(found) or 'none'} {give} all scores")
             if found:
@@ -81,7 +103,8 @@ class Search:
                 break
         return []
 
-    def _exact_of(self, conventions: Iterable[Convention]) -> Iterator[Trial]:
+    def _exact_among(self, conventions: Iterable[Convention]) -> Iterator[Trial]:
+        """Yield the conventions, each with a cutoff, that give every score."""
         for convention in conventions:
             if self.deadline.is_over():
                 return
@@ -95,12 +118,13 @@ class Search:
                     yield trial
 
     def _simplest(self, found: Sequence[Trial]) -> list[Trial]:
-        """The exact trials with as many options as possible as in `standard`, then as they are."""
+        """Return exact trials, the simplest first, including simpler ones than those found."""
         reduced = list(map(self._reduced, found))
-        every = dict.fromkeys(reduced + list(found))
-        return sorted(every, key=self._nearest_to_standard)
+        distinct = dict.fromkeys(reduced + list(found))
+        return sorted(distinct, key=self._complexity)
 
-    def _nearest_to_standard(self, trial: Trial) -> tuple[int, int, int]:
+    def _complexity(self, trial: Trial) -> tuple[int, int, int]:
+        """Return a sort key: the nearest to `standard` first, then with the likeliest cutoff."""
         cutoffs = list(self.space.cutoffs)
         return (
             self.space.distance(trial.convention),
@@ -109,12 +133,12 @@ class Search:
         )
 
     def _reduced(self, trial: Trial) -> Trial:
-        """An exact trial with the options of `standard` wherever the scores do not change."""
+        """Return an exact trial with the options of `standard` wherever scores do not change."""
         simplest = trial
         # The options that change scores least often are reset first.
         for option in reversed(DECIDING):
-            back = {option: self.space.plain(simplest.convention, option)}
-            convention = changed_or_none(simplest.convention, back)
+            plain_value = self.space.plain(simplest.convention, option)
+            convention = changed_or_none(simplest.convention, {option: plain_value})
             if convention is None or not self.space.is_usable(convention):
                 continue
             simpler = Trial(convention, trial.cutoff)
@@ -125,12 +149,13 @@ class Search:
         simpler = Trial(simplest.convention.replace(ties=as_text), trial.cutoff)
         if "ties" not in self.space.fixed and not self.judge.differs(simpler):
             simplest = simpler
+        # The same options, based on `standard` and not on the preset that was tried.
         values = simplest.convention.options()
         changed = {option: values[option] for option in DECIDING}
         return Trial(self.space.standard.replace(**changed), trial.cutoff)
 
     def presets_like(self, trial: Trial) -> list[Trial]:
-        """The presets that give the same scores."""
+        """Return the presets that give the same scores."""
         found = []
         for preset in self.space.presets():
             same = Trial(preset, trial.cutoff)
@@ -138,63 +163,62 @@ class Search:
                 found.append(same)
         return found
 
-    def alternatives(self, trial: Trial) -> list[tuple[str, Any, Trial]]:
-        """Other values of one option, or of the cutoff, that give the same scores."""
-        found: list[tuple[str, Any, Trial]] = []
+    def alternatives(self, trial: Trial) -> list[Change]:
+        """Return other values of one option, or of the cutoff, that give the same scores."""
+        found: list[Change] = []
         for cutoff in self.space.cutoffs:
             other = trial._replace(cutoff=cutoff)
             if cutoff != trial.cutoff and not self.judge.differs(other):
-                found.append(("cutoff", cutoff, other))
-        for option, value, convention in self._neighbours(trial.convention):
-            other = Trial(convention, trial.cutoff)
-            if self.is_inert(option) or not self.judge.differs(other):
-                found.append((option, value, other))
+                found.append(Change("cutoff", cutoff, other))
+        for change in self._changes(trial):
+            if self.is_inert(change.option) or not self.judge.differs(change.trial):
+                found.append(change)
         return found
 
     def is_inert(self, option: str) -> bool:
-        """Whether an option changes nothing here, whatever the others are."""
+        """Whether an option changes nothing here, whatever the values of other options are."""
         return option in self.space.facts.inert
 
-    def _neighbours(self, convention: Convention) -> Iterator[tuple[str, Any, Convention]]:
-        """The conventions that have a different value of one option."""
+    def _changes(self, trial: Trial) -> Iterator[Change]:
+        """Yield trials that have a different value of one option."""
         options = [option for option in OPTIONS if option in DECIDING]
         for option in options:
-            values = [] if option in self.space.fixed else self.space.values(option)
-            for value in values:
+            if option in self.space.fixed:
+                continue
+            for value in self.space.values(option):
                 if self.deadline.is_over():
                     return
-                changed = changed_or_none(convention, {option: value})
+                changed = changed_or_none(trial.convention, {option: value})
                 if changed is not None and self.space.is_usable(changed):
-                    yield option, value, changed
+                    yield Change(option, value, Trial(changed, trial.cutoff))
 
     def nearest(self) -> Trial:
-        """The convention that gives most scores, if none gives all.
+        """Return the convention that is nearest to the scores, if none gives all of them.
 
-        Starts from the nearest presets. Each round changes one more option of the nearest
-        conventions of the round before.
+        The search starts from the nearest presets. Each round changes one more option of the
+        nearest conventions of the round before.
         """
         seen: set[tuple[Any, ...]] = set()
-        front = self._screened(self.space.new(self.space.presets(), seen))
-        best = list(front)
+        nearest_of_round = self._screened(self.space.new(self.space.presets(), seen))
+        candidates = list(nearest_of_round)
         for _ in range(_ROUNDS):
             changed: list[Convention] = []
-            for _, trial in front:
-                for _, _, neighbour in self._neighbours(trial.convention):
-                    changed.append(neighbour)
-            front = self._screened(self.space.new(changed, seen))
-            best.extend(front)
-        best.sort(key=_by_distance)
-        compared: list[tuple[Distance, Trial]] = []
-        for _, trial in best[:_BEST]:
+            for ranked in nearest_of_round:
+                changed.extend(change.trial.convention for change in self._changes(ranked.trial))
+            nearest_of_round = self._screened(self.space.new(changed, seen))
+            candidates.extend(nearest_of_round)
+        candidates.sort(key=_by_distance)
+        compared: list[Ranked] = []
+        for candidate in candidates[:_BEST]:
             if not compared or not self.deadline.is_over():
-                compared.append((self.distance(trial), trial))
+                compared.append(Ranked(self.distance(candidate.trial), candidate.trial))
         if not compared:
             return Trial(self.space.standard, self.space.cutoffs[0])
-        return min(compared, key=_by_distance)[1]
+        return min(compared, key=_by_distance).trial
 
-    def _screened(self, conventions: Iterable[Convention]) -> list[tuple[Distance, Trial]]:
-        """The nearest of these conventions, judged by some of the scores."""
-        found: list[tuple[Distance, Trial]] = []
+    def _screened(self, conventions: Iterable[Convention]) -> list[Ranked]:
+        """Return the nearest of these conventions, judged by some of the scores."""
+        found: list[Ranked] = []
         for convention in conventions:
             if found and self.deadline.is_over():
                 break
@@ -203,40 +227,43 @@ class Search:
         found.sort(key=_by_distance)
         return found[:_BEAM]
 
-    def _estimated(self, convention: Convention) -> Iterator[tuple[Distance, Trial]]:
-        """The estimated distance of a convention at every cutoff, from a sample."""
+    def _estimated(self, convention: Convention) -> Iterator[Ranked]:
+        """Yield the estimated distance of a convention at every cutoff, from a sample."""
         cutoffs = self.space.cutoffs
         if self.judge.sample is None:
             for cutoff in cutoffs:
                 trial = Trial(convention, cutoff)
-                yield self.distance(trial), trial
+                yield Ranked(self.distance(trial), trial)
             return
+        # There are no estimates if the convention refuses a list.
         estimates = self.judge.sample.estimates(convention, cutoffs)
         options = self.space.distance(convention)
         for cutoff, estimate in zip(cutoffs, estimates, strict=False):
-            yield Distance(*estimate, options), Trial(convention, cutoff)
+            yield Ranked(Distance(*estimate, options), Trial(convention, cutoff))
 
     def distance(self, trial: Trial) -> Distance:
+        """Return the distance of a trial from all scores."""
         rows = list(self.judge.compared(trial))
         telling = list(filter(is_telling, rows)) or rows
-        middle = statistics.median([_counted(row) for row in telling] or [1.0])
+        middle = statistics.median([_counted_difference(row) for row in telling] or [1.0])
         differing = sum(row.differs for row in rows)
-        total = sum(_counted(row) for row in rows)
+        total = sum(_counted_difference(row) for row in rows)
         number = max(len(rows), 1)
         options = self.space.distance(trial.convention)
         return Distance(middle, round(1000 * differing / number), total / number, options)
 
 
-def _counted(row: Compared) -> float:
+def _counted_difference(row: Compared) -> float:
+    """Return the difference of a score, or 0 if it is within the tolerance."""
     return difference_of(row) if row.differs else 0.0
 
 
-def _by_distance(pair: tuple[Distance, Trial]) -> Distance:
-    return pair[0]
+def _by_distance(ranked: Ranked) -> Distance:
+    return ranked.distance
 
 
 def difference_of(row: Compared) -> float:
-    """The difference of a score from ours; 1 if only one side has it."""
+    """Return the difference of a score from ours, or 1 if a side has no score but should."""
     if row.given is None or row.ours is None:
         return float(row.differs)
     return abs(row.given - row.ours)

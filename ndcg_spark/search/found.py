@@ -11,11 +11,11 @@ from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.search.hints import RunMean
 from ndcg_spark.search.old_lists import OldList
 
-#: `exact`: it gives every score of the job. `consistent`: it gives all means, but the job's query
-#: scores are not known. `nearest`: no convention that was tried gives all scores; this one gives
-#: most.
+#: `exact`: the convention gives every score of the job. `consistent`: it gives all means, but the
+#: job's query scores are not known. `nearest`: no convention that was tried gives all scores, and
+#: this one gives the most.
 Verdict = Literal["exact", "consistent", "nearest"]
-#: The number of means that tell conventions apart; fewer may agree by coincidence.
+#: The number of means that distinguish conventions. Fewer may agree by coincidence.
 ENOUGH_MEANS = 3
 
 
@@ -31,7 +31,7 @@ class Alternative(NamedTuple):
 
 
 class SidesAtRank(NamedTuple):
-    """A rank of a list: what is returned there, and what the ideal ranking has."""
+    """A rank of a list: the document that is returned there, and the gain in the ideal ranking."""
 
     rank: int
     doc_id: str | None
@@ -68,9 +68,11 @@ class FoundConvention:
     convention: Convention
     #: The cutoffs of the scores, or a cutoff that the search found if the job does not name any.
     cutoffs: Sequence[Cutoff]
-    #: How many scores were compared, how many are equal, and the largest difference of the others.
+    #: The number of scores that were compared.
     compared: int
+    #: The number of these that are equal.
     equal: int
+    #: The largest difference of the others.
     largest_difference: float
     #: The largest difference at which two numbers are considered equal.
     tolerance: float
@@ -78,11 +80,12 @@ class FoundConvention:
     presets: Sequence[str] = ()
     alternatives: Sequence[Alternative] = ()
     first_difference: Difference | None = None
-    #: The means of the runs, with those of the convention.
+    #: The means of the runs according to the job, and according to the convention.
     means: Sequence[RunMean] = ()
-    #: Whether the nearest gives at least half of the scores other than 0 and 1, up to a digit.
+    #: Whether the nearest convention gives at least half of the scores other than 0 and 1, up to a
+    #: digit.
     is_near: bool = True
-    #: Whether all possible conventions were tried before the time was over.
+    #: Whether all possible conventions were tried before the deadline.
     is_finished: bool = True
     #: The number of conventions tried.
     tried: int = 0
@@ -93,53 +96,59 @@ class FoundConvention:
 
     @property
     def is_exact(self) -> bool:
+        """Whether the convention gives every score of the job."""
         return self.verdict == "exact"
 
     @property
     def has_enough_means(self) -> bool:
-        """Whether means alone are enough to determine the convention."""
+        """Whether the scores are enough to determine the convention, even if they are means."""
         return self.verdict != "consistent" or self.compared >= ENOUGH_MEANS
 
     @property
     def other_means(self) -> list[RunMean]:
-        """The means that differ from the convention's, up to the digits of the scores."""
+        """The means that differ from the convention's by more than a rounding error."""
         return [mean for mean in self.means if mean.differs(self.tolerance)]
 
     @property
     def has_other_means(self) -> bool:
+        """Whether a mean differs from the convention's."""
         return bool(self.other_means)
 
     @property
     def label(self) -> str:
+        """The label of the convention, such as `trec_eval gain=exp2`."""
         return self.convention.label
 
 
 def sides_by_rank(one: OldList, convention: Convention, cutoff: Cutoff) -> list[SidesAtRank]:
-    """The gains of a list and of its ideal ranking, by rank. Raises InputError if it is refused."""
+    """Return the gains of a list and of its ideal ranking, by rank.
+
+    Raise InputError if the convention refuses the list.
+    """
     query = one.pair.query_id
     ranking = reference.rank_documents(query, one.judged, one.returned, convention)
     gains = list(ranking.gains[:cutoff])
-    ideal = reference.ideal_gains(ranking, convention, cutoff)
-    depth = max(len(gains), len(ideal))
-    weights = reference.discounts(depth, convention.discount)
+    ideal_gains = reference.ideal_gains(ranking, convention, cutoff)
+    depth = max(len(gains), len(ideal_gains))
+    discounts = reference.discounts(depth, convention.discount)
     sides = []
+    # Either ranking may be shorter, and so may the discounts, which are 0 at lower ranks.
     for at in range(depth):
         document = ranking.documents[at] if at < len(gains) else None
-        sides.append(
-            SidesAtRank(
-                at + 1,
-                document.doc_id if document else None,
-                document.grade if document else None,
-                gains[at] if document else None,
-                ideal[at] if at < len(ideal) else None,
-                weights[at] if at < len(weights) else 0.0,
-            )
+        side = SidesAtRank(
+            rank=at + 1,
+            doc_id=None if document is None else document.doc_id,
+            relevance=None if document is None else document.grade,
+            gain=None if document is None else gains[at],
+            ideal_gain=ideal_gains[at] if at < len(ideal_gains) else None,
+            discount=discounts[at] if at < len(discounts) else 0.0,
         )
+        sides.append(side)
     return sides
 
 
 def why_refused(one: OldList, convention: Convention, cutoff: Cutoff) -> str:
-    """Why a convention refuses a list, or "" if it does not."""
+    """Return why a convention refuses a list, or "" if it does not."""
     try:
         reference.score(one.pair.query_id, one.judged, one.returned, convention, cutoff)
     except (InputError, ConventionError) as error:

@@ -1,8 +1,6 @@
-"""What explains the scores that the nearest convention does not give, and the means next to
-ours.
-"""
+"""Explains scores that the nearest convention does not give, and compares the means of runs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ndcg_spark.convention.convention import Convention
@@ -18,7 +16,7 @@ _ENOUGH = 5
 
 
 class RunMean(NamedTuple):
-    """The mean of a run in the scores, and the convention's mean."""
+    """The mean of a run according to the job, and according to the convention."""
 
     dataset: str
     run: str
@@ -26,48 +24,50 @@ class RunMean(NamedTuple):
     #: The number of queries that have a score; None if only the mean is given.
     given_queries: int | None
     given: float
+    #: The number of queries in the convention's mean; None if it is unknown.
     queries: int | None
     ours: float | None
 
     def differs(self, tolerance: float) -> bool:
+        """Whether the two means differ by more than the tolerance, or one is missing."""
         return self.ours is None or abs(self.ours - self.given) > tolerance
 
 
 def run_means(compared: Iterable[Compared], targets: Targets, trial: Trial) -> list[RunMean]:
-    """The mean of every run: the one that the job gives, otherwise the mean of all its scores."""
-    given: dict[ScoreKey, list[float]] = {}
-    ours: dict[ScoreKey, list[float]] = {}
-    means: dict[ScoreKey, float | None] = {}
+    """Return the mean of every run: the mean that the job gives, or the mean of its scores."""
+    given_scores: dict[ScoreKey, list[float]] = {}
+    our_scores: dict[ScoreKey, list[float]] = {}
+    our_means: dict[ScoreKey, float | None] = {}
     for row in compared:
         run = row.place._replace(query_id=None)
         if row.place.query_id is None:
-            means[run] = row.ours
+            our_means[run] = row.ours
             continue
         if row.given is not None:
-            given.setdefault(run, []).append(row.given)
+            given_scores.setdefault(run, []).append(row.given)
         if row.ours is not None:
-            ours.setdefault(run, []).append(row.ours)
+            our_scores.setdefault(run, []).append(row.ours)
     for place, value in targets.unjudged.items():
-        given.setdefault(place._replace(query_id=None), []).append(value)
+        given_scores.setdefault(place._replace(query_id=None), []).append(value)
     found = []
-    for run in sorted({*given, *targets.means}, key=_in_order):
-        here = ours.get(run, [])
-        theirs = given.get(run, [])
-        found.append(
-            RunMean(
-                run.dataset,
-                run.run,
-                depth_of(trial, run.cutoff, targets),
-                len(theirs) or None,
-                targets.means[run] if run in targets.means else _mean(theirs),
-                len(here) or None,
-                _mean(here) if here else means.get(run),
-            )
+    for run in sorted(set(given_scores).union(targets.means), key=_in_order):
+        given = given_scores.get(run, [])
+        ours = our_scores.get(run, [])
+        mean = RunMean(
+            run.dataset,
+            run.run,
+            cutoff=depth_of(trial, run.cutoff, targets),
+            given_queries=len(given) or None,
+            given=targets.means[run] if run in targets.means else _mean(given),
+            queries=len(ours) or None,
+            ours=_mean(ours) if ours else our_means.get(run),
         )
+        found.append(mean)
     return found
 
 
 def _in_order(place: ScoreKey) -> tuple[str, str, int]:
+    """Return a sort key: by dataset, run and cutoff, with the whole ranking first."""
     return place.dataset, place.run, place.cutoff or 0
 
 
@@ -81,20 +81,20 @@ def hints(
     targets: Targets,
     convention: Convention,
 ) -> Iterator[str]:
-    """Sentences about what the differing scores have in common."""
-    rows = list(compared)
-    wrong = [row for row in rows if row.differs and row.place.query_id is not None]
-    if not wrong:
+    """Yield sentences about what the differing scores have in common."""
+    differing = [row for row in compared if row.differs and row.place.query_id is not None]
+    if not differing:
         return
-    if _is_cut_off(wrong, targets):
+    if _are_cut_off(differing, targets):
         yield (
             "every score that differs is below ours by less than one unit of its last digit: "
             "the job may cut digits off instead of rounding"
         )
-    if may_keep_order_of_rows(wrong, lists, convention):
+    if may_keep_order_of_rows(differing, lists, convention):
         yield (
-            f"all {len(wrong):,} lists that differ have documents with equal scores, and lists "
-            "without are equal: the job may keep tied documents in the order of its rows"
+            f"all {len(differing):,} lists that differ have documents with equal scores, and lists "
+            "without such documents do not differ: "
+            "the job may keep tied documents in the order of its rows"
         )
 
 
@@ -102,35 +102,33 @@ def may_keep_order_of_rows(
     compared: Iterable[Compared], lists: Iterable[OldList], convention: Convention
 ) -> bool:
     """Whether the lists that differ are those with tied documents, which scores do not order."""
-    wrong = [row for row in compared if row.differs and row.place.query_id is not None]
-    return convention.needs_score and _is_of_ties(wrong, _by_place(lists))
+    differing = [row for row in compared if row.differs and row.place.query_id is not None]
+    return convention.needs_score and _only_ties_differ(differing, lists)
 
 
-def _is_cut_off(wrong: Iterable[Compared], targets: Targets) -> bool:
+def _are_cut_off(differing: Iterable[Compared], targets: Targets) -> bool:
+    """Whether all scores are below ours by less than a unit of their last digit."""
     if targets.tolerance <= LEAST_TOLERANCE + EQUAL:
+        # The scores have so many digits that this would not be seen.
         return False
     unit = 2 * targets.tolerance
-    for row in wrong:
-        if row.given is None or row.ours is None or not 0 < row.ours - row.given < unit:
+    for row in differing:
+        if row.given is None or row.ours is None:
+            return False
+        if not 0 < row.ours - row.given < unit:
             return False
     return True
 
 
-def _by_place(lists: Iterable[OldList]) -> dict[tuple[str, str, str], OldList]:
-    return {(one.dataset, one.pair.run, one.pair.query_id): one for one in lists}
-
-
-def _is_of_ties(
-    wrong: Sequence[Compared],
-    lists: Mapping[tuple[str, str, str], OldList],
-) -> bool:
-    """Whether lists with tied scores differ, and none of many other lists does."""
-    known = []
-    for row in wrong:
-        one = lists.get((row.place.dataset, row.place.run, str(row.place.query_id)))
-        if one is not None:
-            known.append(one)
-    untied = [one for one in lists.values() if one.returned and not one.has_tied_scores]
-    if len(known) < _ENOUGH or len(untied) < _ENOUGH:
+def _only_ties_differ(differing: Sequence[Compared], lists: Iterable[OldList]) -> bool:
+    """Whether only lists with tied scores differ, although there are many other lists."""
+    by_place = {(one.dataset, one.pair.run, one.pair.query_id): one for one in lists}
+    differing_lists = []
+    for row in differing:
+        place = row.place.dataset, row.place.run, str(row.place.query_id)
+        if place in by_place:
+            differing_lists.append(by_place[place])
+    untied = [one for one in by_place.values() if one.returned and not one.has_tied_scores]
+    if len(differing_lists) < _ENOUGH or len(untied) < _ENOUGH:
         return False
-    return all(one.has_tied_scores for one in known)
+    return all(one.has_tied_scores for one in differing_lists)

@@ -1,4 +1,4 @@
-"""Whether a convention gives an earlier job's scores: every score next to ours."""
+"""Compares every score of an earlier job with the score that a convention gives."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,21 +20,25 @@ from ndcg_spark.tolerance import EQUAL
 
 
 class Ours(NamedTuple):
-    """Our score of a list, or None if the convention leaves the query out."""
+    """Our score of a list."""
 
+    #: None if the convention leaves the query out.
     ndcg: float | None
 
 
 class Compared(NamedTuple):
+    """A score of the job, compared with ours."""
+
     place: ScoreKey
     #: None if the job has no score.
     given: float | None
+    #: None if the convention leaves the query out or refuses it.
     ours: float | None
     differs: bool
 
 
-#: What it means that the job has no score of a list: it left the list out; it left it out only if a
-#: row has an empty score; or nothing, because the scores are incomplete.
+#: What a list without a score means. `left_out`: the job has left it out. `left_out_if_empty`: only
+#: if a row has an empty score. `unknown`: nothing, because the scores are incomplete.
 Absent = Literal["left_out", "left_out_if_empty", "unknown"]
 
 
@@ -46,20 +50,21 @@ class Judge(Protocol):
 
     @property
     def is_slow(self) -> bool:
-        """Whether checking a convention requires scoring all lists, not just up to a difference."""
+        """Whether all lists are scored to check a convention, even after the first difference."""
 
     @property
     def sample(self) -> ListSample | None:
         """Some lists that already distinguish most conventions."""
 
     def compared(self, trial: Trial) -> Iterator[Compared]:
-        """Every score next to ours, computed lazily."""
+        """Yield every score, compared with ours."""
 
-    def differs(self, trial: Trial) -> bool: ...
+    def differs(self, trial: Trial) -> bool:
+        """Whether any score differs from ours."""
 
 
 class ListJudge:
-    """A judge of lists that are scored by `reference`."""
+    """Compares the scores of lists that `reference` scores."""
 
     def __init__(
         self,
@@ -78,7 +83,8 @@ class ListJudge:
         self.is_whole = is_whole
         self.sample = ListSample(lists, targets) if targets.scores else None
         self._scorer = ListScorer(lists)
-        #: The order in which lists are compared: those that distinguished conventions come first.
+        #: The order in which lists are compared. The last list that differed comes first, because
+        #: it is likely to differ again.
         self._order = list(range(len(lists)))
         self._means = RunMeans(lists if is_whole else [], targets, cutoffs)
 
@@ -98,15 +104,15 @@ class ListJudge:
         return any(compared.differs for compared in self._means.compared(trial))
 
     def _compared_lists(self, trial: Trial, which: Iterable[int]) -> Iterator[Compared]:
+        """Yield the scores of the lists at these positions, compared with ours."""
         if not self.targets.scores:
             return
         cutoffs = self.targets.cutoffs
         for at in which:
             for cutoff in cutoffs:
                 place = self.lists[at].place(cutoff)
-                ours = self._scorer.score(
-                    at, trial.convention, depth_of(trial, cutoff, self.targets)
-                )
+                depth = depth_of(trial, cutoff, self.targets)
+                ours = self._scorer.score(at, trial.convention, depth)
                 if ours is None:
                     # The convention refuses the list.
                     yield Compared(place, self.targets.scores.get(place), None, True)
@@ -114,7 +120,7 @@ class ListJudge:
                     yield compare_score(place, ours, self.targets, self.absent)
 
     def what_tells_apart(self, a: Trial, b: Trial) -> str:
-        """What the scores lack to distinguish two trials, or "" if no list differs."""
+        """Return what the scores lack to distinguish two trials, or "" if no list differs."""
         if not self.targets.scores:
             return self._means.what_tells_apart(a, b)
         for at, one in enumerate(self.lists):
@@ -141,7 +147,7 @@ class ListJudge:
         return abs(first - second) <= EQUAL
 
     def _put_first(self, place: ScoreKey) -> None:
-        """Compare the list of a place first from now on, because it distinguishes conventions."""
+        """From now on, compare the list with this score first."""
         for index, at in enumerate(self._order):
             one = self.lists[at]
             if one.place(place.cutoff) == place:
@@ -150,12 +156,12 @@ class ListJudge:
 
 
 def depth_of(trial: Trial, cutoff: Cutoff, targets: Targets) -> Cutoff:
-    """The cutoff of a score: the one that the job names, otherwise the one that is tried."""
+    """Return the cutoff of a score: the cutoff that the job names, or the one that is tried."""
     return cutoff if targets.knows_cutoffs else trial.cutoff
 
 
 class RunMeans:
-    """Compares the means of runs; `lists` are all lists of these runs."""
+    """Compares the means of runs."""
 
     def __init__(
         self,
@@ -163,20 +169,22 @@ class RunMeans:
         targets: Targets,
         cutoffs: Sequence[Cutoff],
     ) -> None:
+        """`lists` are all lists of the runs. `cutoffs` are the cutoffs to try."""
         self.targets = targets
         self._cutoffs = targets.cutoffs if targets.knows_cutoffs else list(cutoffs)
-        self._of_run: dict[tuple[str, str], list[OldList]] = {}
+        #: The lists of each run, by its dataset and name.
+        self._lists: dict[tuple[str, str], list[OldList]] = {}
         if targets.means:
             for one in lists:
-                self._of_run.setdefault((one.dataset, one.pair.run), []).append(one)
+                self._lists.setdefault((one.dataset, one.pair.run), []).append(one)
         self._scorers: dict[tuple[str, str], ArrayScorer] = {}
-        #: The means of the last convention at every cutoff, by run.
+        #: The last convention, and its means of each run at every cutoff.
         self._convention: Convention | None = None
         self._known: dict[tuple[str, str], Sequence[float]] = {}
 
     def compared(self, trial: Trial) -> Iterator[Compared]:
-        """The means next to ours, computed lazily because each takes a moment."""
-        if not self._of_run:
+        """Yield the means, compared with ours. Each takes some time to compute."""
+        if not self._lists:
             return
         for place, given in self.targets.means.items():
             depth = depth_of(trial, place.cutoff, self.targets)
@@ -189,6 +197,7 @@ class RunMeans:
                 yield Compared(place, given, None, True)
 
     def _means_of(self, place: ScoreKey, convention: Convention) -> Sequence[float]:
+        """Return the mean of a run at every cutoff, which is not finite if there is no mean."""
         if self._convention is not convention:
             self._convention = convention
             self._known = {}
@@ -197,22 +206,22 @@ class RunMeans:
             scores = self._scores(place, convention)
             means = [math.nan] * len(self._cutoffs)
             if scores is not None:
-                is_counted = ~np.isnan(scores)
+                is_in_mean = ~np.isnan(scores)
                 with np.errstate(invalid="ignore", divide="ignore"):
-                    sums = np.where(is_counted, scores, 0.0).sum(axis=0)
-                    means = (sums / is_counted.sum(axis=0)).tolist()
+                    sums = np.where(is_in_mean, scores, 0.0).sum(axis=0)
+                    means = (sums / is_in_mean.sum(axis=0)).tolist()
             self._known[run] = means
         return self._known[run]
 
     def _scores(self, place: ScoreKey, convention: Convention) -> Floats | None:
-        """The scores of a run, with a column for each cutoff."""
+        """Return the scores of a run, with a column for each cutoff, or None if it is refused."""
         run = place.dataset, place.run
         if run not in self._scorers:
-            self._scorers[run] = ArrayScorer(self._of_run.get(run, []))
+            self._scorers[run] = ArrayScorer(self._lists.get(run, []))
         return self._scorers[run].scores(convention, self._cutoffs)
 
     def what_tells_apart(self, a: Trial, b: Trial) -> str:
-        """What the means lack to distinguish two trials, or "" if they do not differ."""
+        """Return what the means lack to distinguish two trials, or "" if they do not differ."""
         cutoffs_of_runs: dict[ScoreKey, list[Cutoff]] = {}
         for place in self.targets.means:
             run = place._replace(cutoff=None)
@@ -228,7 +237,7 @@ class RunMeans:
         return ""
 
     def _scores_at(self, run: ScoreKey, trial: Trial, cutoffs: Sequence[Cutoff]) -> Floats | None:
-        """The scores of a run, with a column for each of these cutoffs of the job."""
+        """Return the scores of a run, with a column for each of these cutoffs of the job."""
         scores = self._scores(run, trial.convention)
         if scores is None:
             return None
@@ -244,37 +253,44 @@ _OF_RANKING = (
     *("gain", "min_relevance", "order", "ties", "score_precision", "unjudged", "negative"),
     *("duplicates", "judgment_duplicates", "exclude_query_as_document"),
 )
-#: The number of lists, and of sums, that are kept for other conventions that share them.
-_MOST_RANKED, _MOST_SUMS = 200_000, 1_000_000
+#: The number of ranked lists that are kept for other conventions.
+_MOST_RANKED = 200_000
+#: The number of sums that are kept for other conventions.
+_MOST_SUMS = 1_000_000
 
 
 class ListScorer:
-    """Scores lists. Conventions that differ in other options share ranked lists and sums."""
+    """Scores lists. Conventions with the same options for ranked lists and sums share them."""
 
     def __init__(self, lists: Sequence[OldList]) -> None:
         self.lists = lists
         self._longest = max((len(one.returned) + len(one.judged) for one in lists), default=0)
         self._convention: Convention | None = None
-        #: The options of the convention that affect the ranked lists, and the sums.
+        #: The values of the options that affect the ranked lists.
         self._ranks_by: tuple[str, ...] = ()
+        #: The values of the options that affect the sums.
         self._sums_by: tuple[str, ...] = ()
+        #: The ranked lists, by the position of the list and these values.
         self._ranked: dict[tuple[Any, ...], Ranking] = {}
+        #: The DCG and the ideal DCG, by the position of the list, the cutoff and these values.
         self._sums: dict[tuple[Any, ...], tuple[float, float]] = {}
-        self._weights: dict[str, list[float]] = {}
+        #: The discounts, by the value of the option.
+        self._discounts: dict[str, list[float]] = {}
 
     def score(self, at: int, convention: Convention, cutoff: Cutoff) -> Ours | None:
-        """The score of a list, or None if the convention refuses it."""
+        """Return the score of the list at a position, or None if the convention refuses it."""
         self._use(convention)
         query = self.lists[at].pair.query_id
         try:
             ranking = self._ranking(at, convention)
-            sums = self._sums_of(at, ranking, convention, cutoff)
-            ndcg, _ = reference.ndcg_of(ranking, *sums, convention, query)
+            dcg, ideal_dcg = self._sums_of(at, ranking, convention, cutoff)
+            ndcg, _ = reference.ndcg_of(ranking, dcg, ideal_dcg, convention, query)
         except (InputError, ConventionError):
             return None
         return Ours(ndcg)
 
     def _use(self, convention: Convention) -> None:
+        """Note the options of a convention that lists are scored with."""
         if self._convention is convention:
             return
         self._convention = convention
@@ -287,6 +303,7 @@ class ListScorer:
             self._sums.clear()
 
     def _ranking(self, at: int, convention: Convention) -> Ranking:
+        """Return the ranked list at a position, computed once for the same options."""
         key = (at, *self._ranks_by)
         if key not in self._ranked:
             one = self.lists[at]
@@ -305,19 +322,20 @@ class ListScorer:
         convention: Convention,
         cutoff: Cutoff,
     ) -> tuple[float, float]:
+        """Return the DCG and the ideal DCG of a list."""
         key = (at, cutoff, *self._sums_by)
         if key not in self._sums:
-            discount = str(convention.discount)
-            if discount not in self._weights:
-                weights = reference.discounts(self._longest, convention.discount)
-                self._weights[discount] = weights
-            known = self._weights[discount]
-            self._sums[key] = reference.dcg_at(ranking, convention, cutoff, known)
+            name = str(convention.discount)
+            if name not in self._discounts:
+                discounts = reference.discounts(self._longest, convention.discount)
+                self._discounts[name] = discounts
+            sums = reference.dcg_at(ranking, convention, cutoff, self._discounts[name])
+            self._sums[key] = sums
         return self._sums[key]
 
 
 class ScoreJudge:
-    """A judge of scores that an engine computes: `scored` returns all of them for a trial."""
+    """Compares scores that an engine computes; `scored` returns all of them for a trial."""
 
     is_slow = True
     sample = None
@@ -330,42 +348,47 @@ class ScoreJudge:
     def compared(self, trial: Trial) -> Iterator[Compared]:
         found = self._scored(trial)
         if found is None:
+            # The convention refuses the inputs, so any score stands for all.
             place = next(iter([*self.targets.scores, *self.targets.means]))
             yield Compared(place, None, None, True)
             return
         if self.targets.scores:
             for place, ours in found.items():
                 yield compare_score(place, ours, self.targets, self.absent)
-        of_runs: dict[ScoreKey, list[float]] = {}
+        scores_of_runs: dict[ScoreKey, list[float]] = {}
         for place, ours in found.items():
             if ours.ndcg is not None:
-                of_runs.setdefault(place._replace(query_id=None), []).append(ours.ndcg)
+                scores_of_runs.setdefault(place._replace(query_id=None), []).append(ours.ndcg)
         for place in self.targets.means:
-            yield compare_mean(place, of_runs.get(place, []), self.targets)
+            yield compare_mean(place, scores_of_runs.get(place, []), self.targets)
 
     def differs(self, trial: Trial) -> bool:
         return any(compared.differs for compared in self.compared(trial))
 
 
 class Scorer(Protocol):
+    """Scores all lists on an engine."""
+
     def __call__(self, trial: Trial) -> Mapping[ScoreKey, Ours] | None:
-        """Every score under a convention, or None if it refuses the inputs."""
+        """Return every score under a convention, or None if it refuses the inputs."""
 
 
 def compare_score(place: ScoreKey, ours: Ours, targets: Targets, absent: Absent) -> Compared:
-    """The score of a query next to ours."""
+    """Return the score of a query, compared with ours."""
     given = targets.scores.get(place)
     if given is None:
         is_left_out = absent == "left_out"
         if absent == "left_out_if_empty":
-            is_left_out = place in targets.scores
+            has_empty_score = place in targets.scores
+            is_left_out = has_empty_score
+        # If the job has left the query out, the convention must do so as well.
         return Compared(place, None, ours.ndcg, is_left_out and ours.ndcg is not None)
     differs = ours.ndcg is None or abs(ours.ndcg - given) > targets.tolerance
     return Compared(place, given, ours.ndcg, differs)
 
 
 def compare_mean(place: ScoreKey, scores: Sequence[float], targets: Targets) -> Compared:
-    """The mean of a run next to the mean of our `scores`."""
+    """Return the mean of a run, compared with the mean of our `scores`."""
     given = targets.means[place]
     if not scores:
         return Compared(place, given, None, True)

@@ -1,4 +1,4 @@
-"""The lists whose scores are compared: the results of a query with its judgments."""
+"""The lists whose scores are compared, each with the judgments of its query."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -15,19 +15,24 @@ class OldList:
 
     pair: Pair
     dataset: str
+    #: Each judged document with its grade.
     judged: Sequence[tuple[str, float]]
+    #: Each returned document with its score and its rank.
     returned: Sequence[Returned]
 
     def place(self, cutoff: Cutoff) -> ScoreKey:
+        """Return the key of the list's score at a cutoff."""
         return ScoreKey(self.dataset, self.pair.run, self.pair.query_id, cutoff)
 
     @property
     def has_tied_scores(self) -> bool:
+        """Whether two documents have the same score."""
         scores = [score for _, score, _ in self.returned]
         return len(set(scores)) < len(scores)
 
 
 def highest_grade(lists: Iterable[OldList]) -> float:
+    """Return the highest grade of any judgment, or 0 if there are no judgments."""
     return max((grade for one in lists for _, grade in one.judged), default=0.0)
 
 
@@ -39,16 +44,19 @@ def is_always_scored(one: OldList, highest: float) -> bool:
     if not one.returned or highest <= 0:
         return False
     best = {document for document, grade in one.judged if grade == highest}
-    return _first_by_score(one) | _first_by_rank(one) <= best
+    first = _first_by_score(one) | _first_by_rank(one)
+    return first <= best
 
 
 def _first_by_score(one: OldList) -> set[str]:
+    """Return the documents with the highest score."""
     scores = [score for _, score, _ in one.returned if score is not None]
-    most = max(scores, default=0.0)
-    return {document for document, score, _ in one.returned if score == most}
+    highest = max(scores, default=0.0)
+    return {document for document, score, _ in one.returned if score == highest}
 
 
 def _first_by_rank(one: OldList) -> set[str]:
-    ranks = [rank for *_, rank in one.returned if rank is not None]
-    least = min(ranks, default=0)
-    return {document for document, _, rank in one.returned if rank == least}
+    """Return the documents with the lowest rank."""
+    ranks = [rank for _, _, rank in one.returned if rank is not None]
+    lowest = min(ranks, default=0)
+    return {document for document, _, rank in one.returned if rank == lowest}

@@ -1,5 +1,7 @@
-"""What data must contain to distinguish two conventions: small lists that they score
-differently.
+"""Finds what data must contain to distinguish two conventions.
+
+Small lists with different properties are scored under both. The first list with two different
+scores is the answer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,61 +13,71 @@ from ndcg_spark.errors import ConventionError, InputError
 from ndcg_spark.reference import Returned
 from ndcg_spark.search.trials import Trial
 
-#: The answer if no list gets two scores.
+#: The answer if no list has two different scores.
 NOTHING = "nothing: with the other options, both values have the same effect"
 #: A list for the whole ranking is as long as one for this cutoff.
 _WHOLE = 5
+#: The query of every list.
 _QUERY = "q"
+#: Two scores that are different doubles, but the same 32-bit float.
+_SCORE, _NEXT_SCORE = 16777216.0, 16777217.0
 
 
 class Probe(NamedTuple):
-    """A list of the query `q`, and what it has that other data lack."""
+    """A small list, and the property that may distinguish two conventions."""
 
     words: str
+    #: Each judged document with its grade.
     judged: Sequence[tuple[str, float]]
+    #: Each returned document with its score and its rank.
     returned: Sequence[Returned]
 
 
 def separated_by(here: Trial, other: Trial, cutoffs: Sequence[Cutoff]) -> str:
-    """What data must contain to distinguish two trials; `cutoffs` are those that the job names."""
+    """Return what data must contain to distinguish two trials.
+
+    `cutoffs` are the cutoffs that the job names.
+    """
     if here.cutoff != other.cutoff:
-        return f"relevant documents below rank {_least(here.cutoff, other.cutoff)}"
-    least = _least_grade(here, other)
+        least = min(cutoff for cutoff in (here.cutoff, other.cutoff) if cutoff is not None)
+        return f"relevant documents below rank {least}"
+    bounds = _relevance_bounds(here, other)
+    relevant_grade = max(bounds, default=1.0)
     for cutoff in cutoffs or [here.cutoff]:
         for probe in _probes(here, other, cutoff):
-            for one in (probe, _with_grades(probe, least), _below_another(probe)):
+            for one in (probe, _with_grades(probe, relevant_grade), _below_another(probe)):
                 if _score(one, here, cutoff) != _score(one, other, cutoff):
                     return one.words
     return NOTHING
 
 
-def _least_grade(here: Trial, other: Trial) -> float:
-    """The lowest grade at which documents are relevant under both conventions."""
-    bounds = (here.convention.min_relevance, other.convention.min_relevance)
-    return max([bound for bound in bounds if isinstance(bound, float)], default=1.0)
+def _relevance_bounds(here: Trial, other: Trial) -> list[float]:
+    """Return the lowest relevant grades that the conventions set, ascending."""
+    bounds = {here.convention.min_relevance, other.convention.min_relevance}
+    return sorted(bound for bound in bounds if isinstance(bound, float))
 
 
-def _with_grades(probe: Probe, least: float) -> Probe:
-    """The same list, with relevant documents of at least this grade."""
-    judged = [(document, grade * least if grade > 0 else grade) for document, grade in probe.judged]
+def _with_grades(probe: Probe, relevant_grade: float) -> Probe:
+    """Return the same list with larger grades, so that documents with grade 1 are relevant."""
+    judged = []
+    for document, grade in probe.judged:
+        judged.append((document, grade * relevant_grade if grade > 0 else grade))
     return probe._replace(judged=judged)
 
 
-def _least(a: Cutoff, b: Cutoff) -> int:
-    return min(cutoff for cutoff in (a, b) if cutoff is not None)
-
-
 def _below_another(probe: Probe) -> Probe:
-    """The same list from the second rank on, because some discounts are equal for the first two."""
-    first: list[Returned] = [("f", 1e9, 1)] if probe.returned else []
-    others: list[Returned] = [
-        (document, score, (rank or 0) + 1) for document, score, rank in probe.returned
-    ]
-    return probe._replace(judged=[*probe.judged, ("f", 0.0)], returned=first + others)
+    """Return the same list below another document.
+
+    Some discounts are equal at the first two ranks.
+    """
+    returned: list[Returned] = [("f", 1e9, 1)] if probe.returned else []
+    for document, score, rank in probe.returned:
+        returned.append((document, score, (rank or 0) + 1))
+    return probe._replace(judged=[*probe.judged, ("f", 0.0)], returned=returned)
 
 
 def _score(probe: Probe, trial: Trial, cutoff: Cutoff) -> float | str | None:
-    """The score of a list, None if it is left out, or a word if it is refused."""
+    """Return the score of a list, None if it is left out, or "refused"."""
     try:
         score = reference.score(_QUERY, probe.judged, probe.returned, trial.convention, cutoff)
     except (InputError, ConventionError):
@@ -74,32 +86,34 @@ def _score(probe: Probe, trial: Trial, cutoff: Cutoff) -> float | str | None:
 
 
 def _probes(here: Trial, other: Trial, cutoff: Cutoff) -> Iterator[Probe]:
-    """Every probe; those with several properties come after those with one."""
+    """Yield all lists. Those with several properties come after those with one."""
     depth = cutoff or _WHOLE
-    yield from _of_grades(here, other)
-    yield from _of_ideals(depth)
-    yield from _of_queries()
-    yield from _of_orders()
+    yield from _grade_probes(_relevance_bounds(here, other))
+    yield from _ideal_probes(depth)
+    yield from _query_probes()
+    yield from _order_probes()
     if "rank" in (here.convention.ties, other.convention.ties):
-        yield from _of_ranked_ties()
+        yield from _ranked_tie_probes()
     else:
-        yield from _of_ties()
-    yield from _of_odd_rows()
+        yield from _tie_probes()
+    yield from _float32_probes()
+    yield from _odd_document_probes()
+    yield from _repeated_document_probes()
 
 
-def _of_grades(here: Trial, other: Trial) -> Iterator[Probe]:
+def _grade_probes(bounds: Sequence[float]) -> Iterator[Probe]:
+    """Yield lists with different grades, some of them below and above the `bounds`."""
     several = [("a", 3.0), ("b", 1.0), ("c", 2.0)]
     yield Probe("grades other than 0 and 1", several, _ranked("c", "b", "a"))
     yield Probe("a document of grade 0", [("a", 1.0), ("b", 0.0)], _ranked("b", "a"))
-    bounds = (here.convention.min_relevance, other.convention.min_relevance)
-    grades = sorted({bound for bound in bounds if isinstance(bound, float)})
-    if grades:
-        judged = [("a", grades[0] / 2), ("b", grades[0]), ("c", grades[-1]), ("d", 0.0)]
+    if bounds:
+        judged = [("a", bounds[0] / 2), ("b", bounds[0]), ("c", bounds[-1]), ("d", 0.0)]
         for order in ("abcd", "cbad", "dabc", "dcba"):
             yield Probe("more lists with grades below and above this one", judged, _ranked(*order))
 
 
-def _of_ideals(depth: int) -> Iterator[Probe]:
+def _ideal_probes(depth: int) -> Iterator[Probe]:
+    """Yield lists with an ideal ranking that differs between the definitions of the ideal."""
     others = [f"x{at}" for at in range(depth)]
     judged = [("a", 2.0), ("b", 3.0)]
     yield Probe("a relevant document that is not returned", judged, _ranked("a", *others))
@@ -111,64 +125,84 @@ def _of_ideals(depth: int) -> Iterator[Probe]:
     yield Probe(few, [("a", 1.0)], _ranked("x", "a"))
 
 
-def _of_queries() -> Iterator[Probe]:
+def _query_probes() -> Iterator[Probe]:
+    """Yield queries that some conventions leave out or refuse."""
     yield Probe("a query without a relevant document", [("a", 0.0)], _ranked("a"))
     yield Probe("a list without a relevant document", [("a", 1.0)], _ranked("x"))
     yield Probe("a judged query without results", [("a", 1.0)], [])
     negative = "a query whose grades are all negative"
     yield Probe(negative, [("a", -1.0)], _ranked("a"))
-    both = "a query with neither results nor a relevant document"
-    yield Probe(both, [("a", 0.0)], [])
+    neither = "a query with neither results nor a relevant document"
+    yield Probe(neither, [("a", 0.0)], [])
 
 
-def _of_orders() -> Iterator[Probe]:
+def _order_probes() -> Iterator[Probe]:
+    """Yield lists in which the discount, or the choice between scores and ranks, matters."""
     judged = [("a", 1.0), ("b", 0.0)]
     yield Probe("a relevant document below the first rank", judged, _ranked("b", "a"))
-    third = [*judged, ("c", 0.0)]
-    yield Probe("a relevant document below the second rank", third, _ranked("b", "c", "a"))
-    swapped = [("a", 1.0, 1), ("b", 2.0, 2)]
-    yield Probe("ranks that are not in the order of the scores", judged, swapped)
+    with_third = [*judged, ("c", 0.0)]
+    yield Probe("a relevant document below the second rank", with_third, _ranked("b", "c", "a"))
+    first_by_rank: Returned = ("a", 1.0, 1)
+    first_by_score: Returned = ("b", 2.0, 2)
+    words = "ranks that are not in the order of the scores"
+    yield Probe(words, judged, [first_by_rank, first_by_score])
 
 
-def _of_ties() -> Iterator[Probe]:
+def _tie_probes() -> Iterator[Probe]:
+    """Yield lists with equal scores in which the order of ids matters."""
     words = "documents with equal scores and different grades that the two order differently"
-    yield from _tied(words, "a", "b")
-    yield from _tied("equal scores of documents whose ids are numbers of two lengths", "9", "10")
+    yield from _probes_of_two(words, ("a", _SCORE, 1), ("b", _SCORE, 2))
+    words = "equal scores of documents whose ids are numbers of two lengths"
+    yield from _probes_of_two(words, ("9", _SCORE, 1), ("10", _SCORE, 2))
 
 
-def _of_ranked_ties() -> Iterator[Probe]:
+def _ranked_tie_probes() -> Iterator[Probe]:
+    """Yield lists with equal scores in which ranks and ids give different orders."""
     words = "documents with equal scores whose ranks differ from the order that both give here"
-    yield from _tied(words, "a", "b")
-    yield from _tied(words, "b", "a")
+    yield from _probes_of_two(words, ("a", _SCORE, 1), ("b", _SCORE, 2))
+    yield from _probes_of_two(words, ("b", _SCORE, 1), ("a", _SCORE, 2))
 
 
-def _tied(words: str, first: str, second: str, apart: float = 0.0) -> Iterator[Probe]:
-    """Two documents whose scores differ by `apart`; each of them may be the better one."""
-    returned = [(first, 16777216.0, 1), (second, 16777216.0 + apart, 2)]
-    for one, other in ((2.0, 1.0), (1.0, 2.0), (1.0, 0.0), (0.0, 1.0)):
-        yield Probe(words, [(first, one), (second, other)], returned)
+def _float32_probes() -> Iterator[Probe]:
+    """Yield lists with scores that differ only as doubles."""
+    words = "scores that are equal only as floats of 32 bits"
+    yield from _probes_of_two(words, ("a", _SCORE, 1), ("b", _NEXT_SCORE, 2))
+    yield from _probes_of_two(words, ("b", _SCORE, 1), ("a", _NEXT_SCORE, 2))
+
+
+def _probes_of_two(words: str, first: Returned, second: Returned) -> Iterator[Probe]:
+    """Yield lists of the same two documents with all kinds of grades."""
+    one, other = first[0], second[0]
+    for grade_of_one, grade_of_other in ((2.0, 1.0), (1.0, 2.0), (1.0, 0.0), (0.0, 1.0)):
+        yield Probe(words, [(one, grade_of_one), (other, grade_of_other)], [first, second])
     # Some gains do not distinguish grades, but all distinguish judged from unjudged documents.
-    for judged in (first, second):
-        yield Probe(words, [(judged, 1.0)], returned)
+    for judged in (one, other):
+        yield Probe(words, [(judged, 1.0)], [first, second])
 
 
-def _of_odd_rows() -> Iterator[Probe]:
-    yield from _tied("scores that are equal only as floats of 32 bits", "a", "b", 1.0)
-    yield from _tied("scores that are equal only as floats of 32 bits", "b", "a", 1.0)
-    unjudged = "an unjudged document above a judged one"
-    yield Probe(unjudged, [("a", 1.0)], _ranked("x", "a"))
-    negative = [("a", 1.0), ("b", -1.0)]
-    yield Probe("a negative grade", negative, _ranked("b", "a"))
-    yield Probe("a negative grade", negative, _ranked("a", "b"))
-    itself = "a query that is returned as a document"
-    yield Probe(itself, [("a", 1.0)], _ranked(_QUERY, "a"))
-    returned_twice = "a document that is returned twice"
-    yield Probe(returned_twice, [("a", 1.0), ("b", 2.0)], [*_ranked("b", "a"), ("b", 0.0, 3)])
-    judged_twice = [("a", 0.0), ("a", 3.0), ("b", 1.0)]
-    yield Probe("a document that is judged twice", judged_twice, _ranked("b", "a"))
-    yield Probe("a document that is judged twice", judged_twice, _ranked("a", "b"))
+def _odd_document_probes() -> Iterator[Probe]:
+    """Yield lists with a document that some conventions remove."""
+    words = "an unjudged document above a judged one"
+    yield Probe(words, [("a", 1.0)], _ranked("x", "a"))
+    with_negative = [("a", 1.0), ("b", -1.0)]
+    yield Probe("a negative grade", with_negative, _ranked("b", "a"))
+    yield Probe("a negative grade", with_negative, _ranked("a", "b"))
+    words = "a query that is returned as a document"
+    yield Probe(words, [("a", 1.0)], _ranked(_QUERY, "a"))
+
+
+def _repeated_document_probes() -> Iterator[Probe]:
+    """Yield lists with a document that is returned or judged twice."""
+    # The second row of b is first by score and last by rank.
+    b_again: Returned = ("b", 0.0, 3)
+    words = "a document that is returned twice"
+    yield Probe(words, [("a", 1.0), ("b", 2.0)], [*_ranked("b", "a"), b_again])
+    words = "a document that is judged twice"
+    judged = [("a", 0.0), ("a", 3.0), ("b", 1.0)]
+    yield Probe(words, judged, _ranked("b", "a"))
+    yield Probe(words, judged, _ranked("a", "b"))
 
 
 def _ranked(*documents: str) -> list[Returned]:
-    """These documents, the best first."""
+    """Return a list of these documents, the best first, with scores and ranks that agree."""
     return [(document, -float(rank), rank) for rank, document in enumerate(documents, start=1)]

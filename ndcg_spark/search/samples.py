@@ -1,4 +1,4 @@
-"""Some lists as arrays, which already distinguish most conventions at every cutoff."""
+"""Compares a sample of the lists, which already rules out most conventions."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,12 +12,14 @@ from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.targets import Targets
 from ndcg_spark.tolerance import EQUAL
 
-#: The number of lists with a score other than 0 and 1, and with 0 or 1.
-_TELLING, _OTHERS = 90, 30
+#: The number of lists with a score other than 0 and 1.
+_TELLING = 90
+#: The number of lists whose scores are all 0 or 1.
+_OTHERS = 30
 
 
 class Estimate(NamedTuple):
-    """The distance of a convention from the scores of a sample, with the fields of `Distance`."""
+    """The distance of a convention from the scores of a sample; see `Distance`."""
 
     middle: float
     differing: int
@@ -29,70 +31,82 @@ class ListSample:
 
     def __init__(self, lists: Sequence[OldList], targets: Targets) -> None:
         self._targets = targets
-        chosen = _chosen(lists, targets)
+        chosen = _choose(lists, targets)
         self._scorer = ArrayScorer(chosen)
         given = []
         for one in chosen:
             places = [one.place(cutoff) for cutoff in targets.cutoffs]
             given.append([targets.scores.get(place) for place in places])
-        # None, which means no score, becomes NaN.
+        # A missing score, which is None, becomes NaN.
         self._given = np.array(given, np.float64).reshape(len(chosen), len(targets.cutoffs))
         self._is_telling = (self._given > 0) & (self._given < 1)
 
     def possible(self, convention: Convention, cutoffs: Sequence[Cutoff]) -> list[Cutoff]:
-        """The cutoffs at which no score of the sample differs."""
+        """Return the cutoffs at which no score of the sample differs."""
         differences = self._differences(convention, cutoffs)
         if differences is None:
             return []
         tolerance = self._targets.tolerance + EQUAL
         found = []
         for cutoff, column in zip(cutoffs, differences, strict=True):
-            # A score that one side lacks is NaN here, which is not a difference.
             is_different = column > tolerance
             if not is_different.any():
                 found.append(cutoff)
         return found
 
     def estimates(self, convention: Convention, cutoffs: Sequence[Cutoff]) -> list[Estimate]:
-        """The estimate at each cutoff; empty if the convention refuses a list."""
+        """Return the estimate at each cutoff; nothing if the convention refuses a list."""
         differences = self._differences(convention, cutoffs)
         if differences is None:
             return []
-        found = []
-        for column in differences:
-            counted = np.where(column > self._targets.tolerance, column, 0.0)
-            telling = counted[self._is_telling] if self._is_telling.any() else counted
-            middle = float(np.median(telling)) if telling.size else 1.0
-            share = round(1000 * float((counted > 0).mean())) if counted.size else 0
-            found.append(Estimate(middle, share, float(counted.mean()) if counted.size else 0.0))
-        return found
+        return list(map(self._estimate, differences))
+
+    def _estimate(self, differences: Floats) -> Estimate:
+        """Return the estimate for the differences at one cutoff."""
+        if not differences.size:
+            return Estimate(middle=1.0, differing=0, difference=0.0)
+        counted = np.where(differences > self._targets.tolerance, differences, 0.0)
+        telling = counted[self._is_telling] if self._is_telling.any() else counted
+        differing_share = float((counted > 0).mean())
+        return Estimate(
+            middle=float(np.median(telling)),
+            differing=round(1000 * differing_share),
+            difference=float(counted.mean()),
+        )
 
     def _differences(
         self,
         convention: Convention,
         cutoffs: Sequence[Cutoff],
     ) -> list[Floats] | None:
-        """For each cutoff that is tried, the difference of each score from ours; 0 if none is
-        given.
+        """Return the difference of each score from ours, for each cutoff that is tried.
+
+        Return None if the convention refuses a list.
         """
         depths = self._targets.cutoffs if self._targets.knows_cutoffs else list(cutoffs)
         ours = self._scorer.scores(convention, depths)
         if ours is None:
             return None
-        # If the convention leaves a query out, 1 is the largest possible difference.
-        far = np.where(np.isnan(ours), np.inf, ours)
+        # If the convention skips a list, its difference is the largest one.
+        ours = np.where(np.isnan(ours), np.inf, ours)
         if self._targets.knows_cutoffs:
-            return [self._apart(far)] * len(cutoffs)
-        return [self._apart(far[:, [column]]) for column in range(len(depths))]
+            # The cutoffs to try do not matter.
+            return [self._differences_from(ours)] * len(cutoffs)
+        return [self._differences_from(ours[:, [column]]) for column in range(len(depths))]
 
-    def _apart(self, ours: Floats) -> Floats:
+    def _differences_from(self, ours: Floats) -> Floats:
+        """Return the differences of the given scores from ours, at most 1.
+
+        The difference is 0 if no score is given.
+        """
         difference = np.minimum(np.abs(ours - self._given), 1.0)
         return np.where(np.isnan(self._given), 0.0, difference)
 
 
-def _chosen(lists: Sequence[OldList], targets: Targets) -> list[OldList]:
-    """Lists that have a score, spread over all lists."""
-    telling, others = [], []
+def _choose(lists: Sequence[OldList], targets: Targets) -> list[OldList]:
+    """Return lists that have a score, spread over all lists."""
+    telling = []
+    others = []
     for one in lists:
         scores = [targets.scores.get(one.place(cutoff)) for cutoff in targets.cutoffs]
         given = [score for score in scores if score is not None]
@@ -100,11 +114,11 @@ def _chosen(lists: Sequence[OldList], targets: Targets) -> list[OldList]:
             telling.append(one)
         elif given:
             others.append(one)
-    return _evenly(telling, _TELLING) + _evenly(others, _OTHERS)
+    return _evenly_spaced(telling, _TELLING) + _evenly_spaced(others, _OTHERS)
 
 
-def _evenly(lists: list[OldList], number: int) -> list[OldList]:
-    """`number` of these lists, evenly spaced."""
+def _evenly_spaced(lists: list[OldList], number: int) -> list[OldList]:
+    """Return at most `number` of these lists, evenly spaced."""
     if len(lists) <= number:
         return lists
     places = np.linspace(0, len(lists) - 1, number).astype(int)

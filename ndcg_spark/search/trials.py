@@ -1,4 +1,4 @@
-"""A trial of the search."""
+"""A trial of the search: a convention and a cutoff."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,8 @@ from ndcg_spark.convention.measures import Cutoff
 
 
 class Trial(NamedTuple):
-    """A convention to try, and a cutoff if the job does not name its own."""
+    """A convention to try, at a cutoff."""
 
     convention: Convention
+    #: The cutoff of all scores; unused if the job names the cutoffs of its scores.
     cutoff: Cutoff = None

@@ -149,38 +149,57 @@ def recompute(
     if the files have only some of the query scores.
     """
     chance = random.Random(subject.seed)  # noqa: S311  # which lists are checked is no secret
-    from_scores = _drawn_from_scores(scores, means, subject, chance)
-    of_judgments = _stretches(subject.judgments, chance)
-    of_results = _stretches(subject.results, chance)
-    from_inputs = _drawn_from_inputs(subject, of_judgments, of_results, chance)
-    if subject.bucket is not None:
-        from_inputs = [pair for pair in from_inputs if is_in_bucket(pair.query_id, subject.bucket)]
-    runs = _runs_to_check(subject, [*from_inputs, *from_scores])
-    most = _MOST_OF_LARGE if subject.results.is_large else _MOST_DRAWN
-    from_inputs = [pair for pair in from_inputs if pair.run in runs][:most]
-    from_scores = [pair for pair in from_scores if pair.run in runs][:most]
-    drawn = [*subject.required, *from_scores, *from_inputs]
+    drawn = _draw(subject, scores, means, chance)
     bucket = subject.bucket
     if bucket is None:
         bucket = Bucket.at_random(chance, max(1, subject.queries // _QUERIES_OF_BUCKET))
-    rows = _read_rows(subject, drawn, bucket)
+    rows = _read_rows(subject, [*subject.required, *drawn.from_scores, *drawn.from_inputs], bucket)
     inputs = _inputs(subject, rows)
-    if subject.results.stored is None:
-        # The engine has also found the lists of the bucket's queries.
-        known = set(drawn)
-        from_inputs += [pair for pair in inputs.listed if pair not in known]
-    from_inputs = [pair for pair in from_inputs if pair.query in inputs.judged]
-    required = [pair for pair in subject.required if _has_scores(pair, subject, inputs)]
-    lists = chosen_pairs(
-        required, from_scores, from_inputs, inputs.listed, subject.definition.cutoffs
-    )
-    lists = _within_budget(lists, inputs)
-    differences = list(_lost_rows(subject.judgments, rows, of_judgments, subject))
-    differences += _lost_rows(subject.results, rows, of_results, subject)
+    lists = _lists_to_recompute(subject, drawn, inputs)
+    differences = list(_lost_rows(subject.judgments, rows, drawn.judgments, subject))
+    differences += _lost_rows(subject.results, rows, drawn.results, subject)
     differences += _differing_lists(subject, lists, inputs, _actual_rows(scores, lists, subject))
     if dataset_rows is not None:
         differences += _differing_means(dataset_rows, means)
     return Outcome(lists, differences, inputs)
+
+
+class _DrawnLists(NamedTuple):
+    """The lists that were drawn at random, and the parts of the inputs that were looked at."""
+
+    from_scores: list[Pair]
+    from_inputs: list[Pair]
+    judgments: list[Stretch]
+    results: list[Stretch]
+
+
+def _draw(subject: Subject, scores: StoredRows, means: Means, chance: random.Random) -> _DrawnLists:
+    """Draw lists from the query scores and from the inputs. Adds all scores to the means."""
+    from_scores = _drawn_from_scores(scores, means, subject, chance)
+    judgments = _stretches(subject.judgments, chance)
+    results = _stretches(subject.results, chance)
+    from_inputs = _drawn_from_inputs(subject, judgments, results, chance)
+    if subject.bucket is not None:
+        from_inputs = [pair for pair in from_inputs if is_in_bucket(pair.query_id, subject.bucket)]
+    runs = _runs_to_check(subject, [*from_inputs, *from_scores])
+    most = _MOST_OF_LARGE if subject.results.is_large else _MOST_DRAWN
+    from_scores = [pair for pair in from_scores if pair.run in runs]
+    from_inputs = [pair for pair in from_inputs if pair.run in runs]
+    return _DrawnLists(from_scores[:most], from_inputs[:most], judgments, results)
+
+
+def _lists_to_recompute(subject: Subject, drawn: _DrawnLists, inputs: Inputs) -> list[Pair]:
+    """The lists to recompute among the required and drawn lists, and those that were also read."""
+    from_inputs = list(drawn.from_inputs)
+    if subject.results.stored is None:
+        # The engine has also found the lists of the bucket's queries.
+        known = {*subject.required, *drawn.from_scores, *drawn.from_inputs}
+        from_inputs += [pair for pair in inputs.listed if pair not in known]
+    judged = [pair for pair in from_inputs if pair.query in inputs.judged]
+    required = [pair for pair in subject.required if _has_scores(pair, subject, inputs)]
+    cutoffs = subject.definition.cutoffs
+    lists = chosen_pairs(required, drawn.from_scores, judged, inputs.listed, cutoffs)
+    return _within_budget(lists, inputs)
 
 
 def _runs_to_check(subject: Subject, drawn: Sequence[Pair]) -> set[str]:

@@ -170,6 +170,7 @@ def fake(day, judgments="j1"):
         row={"judgments_fingerprint": judgments, "accepted": None},
         is_good=True,
         unverified=None,
+        unmeasured={},
     )
 
 

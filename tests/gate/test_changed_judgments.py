@@ -144,7 +144,9 @@ def test_a_slice_without_a_query_in_both_sets_has_too_few_queries(tmp_path):
 
 
 def test_a_loss_that_was_not_accepted_is_asked_about_until_a_night_is(tmp_path):
-    assert changed(tmp_path, GOOD, 0.03, new_bias=0.1).reason == "sides_disagree"
+    change = changed(tmp_path, GOOD, 0.03, new_bias=0.1)
+    assert change.reason == "sides_disagree"
+    assert "(-0.0300 fails, +0.0700 passes)" in change.sentence
     level = BASE - 0.03
     unknown = [
         night(tmp_path, GOOD, day, level + spread(0, 0.001 * day), 2, months=[1], new_bias=0.1)

@@ -7,8 +7,10 @@ import pytest
 from gates import N, evaluate, gate, spread
 
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.known_losses import acknowledged_now
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.gate.acknowledged import why_not_known
 from ndcg_spark.gate.decide import rehearse
 from ndcg_spark.job.decisions import Decision
 from ndcg_spark.job.gate import gate_published
@@ -71,8 +73,92 @@ def test_a_known_loss_fails_no_later_night_until_it_gets_worse(output):
         assert (worse.exit_code, worse.acknowledged) == (5, None), runs
     # A missing run beside the known loss is not silent.
     assert night(output, 7, ltr=LOST).acknowledged is None
-    assert night(output, 16, ltr=LOST, bm25=BASE - 0.1).exit_code == 0
-    assert night(output, 17, ltr=LOST, bm25=BASE - 0.1).exit_code == 5
+    # On the sixth, ltr was repaired.
+    assert night(output, 8, ltr=LOST, bm25=BASE - 0.1).exit_code == 5
+
+
+@pytest.mark.parametrize(("day", "code"), [(16, 0), (17, 5)])
+def test_an_acknowledgement_ends_after_two_weeks(output, day, code):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, acknowledged="a smaller index")
+    night(output, 3, ltr=LOST, bm25=BASE - 0.1)
+    assert night(output, day, ltr=LOST, bm25=BASE - 0.1).exit_code == code
+
+
+#: What the night after the acknowledged one returns, and whether it repairs the loss of ltr.
+BETWEEN = {
+    "repaired": ({"ltr": BASE, "bm25": BASE - 0.1}, {}, True),
+    "another run fails": ({"ltr": BASE, "bm25": BASE - 0.2}, {}, True),
+    "it lasts": ({"ltr": LOST, "bm25": BASE - 0.1}, {}, False),
+    "skipped": (None, {}, False),
+    "missing": ({"bm25": BASE - 0.1}, {}, False),
+    "other options": ({"ltr": BASE, "bm25": BASE - 0.1}, {"gain": "linear"}, False),
+    "without a gate": ({"ltr": BASE, "bm25": BASE - 0.1}, {"gate": None}, False),
+    "undecided": ({"ltr": BASE - spread(0.02, 0.1), "bm25": BASE - 0.1}, {}, False),
+    "no verdict": ({"ltr": BASE}, {}, False),
+    "not measured": ({"ltr": 0 * BASE, "bm25": BASE - 0.1}, {"unknown_ids": {"ltr": "ids"}}, False),
+}
+
+
+@pytest.mark.parametrize(("scores", "more", "is_repaired"), BETWEEN.values(), ids=BETWEEN)
+def test_a_loss_that_returns_after_its_repair(output, scores, more, is_repaired):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, acknowledged="a smaller index")
+    if scores is not None:
+        evaluate(output, **{"gate": GATE, "date": "2026-11-03", "scores": scores, **more})
+    in_force = [known.night.evaluated_on for known in acknowledged_now(committed(str(output)))]
+    assert in_force == ([] if is_repaired else ["2026-11-02"])
+    later = night(output, 4, ltr=LOST, bm25=BASE - 0.1)
+    assert (later.verdict, later.exit_code) == ("fail", 5 if is_repaired else 0)
+    is_back = "acknowledged on 2 November was repaired on 3 November and is back"
+    assert any(is_back in warning for warning in later.warnings) == is_repaired
+
+
+def test_each_run_has_its_own_repair(output):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.2)
+    decide(output, 2, acknowledged="two defects")
+    assert night(output, 3, ltr=BASE, bm25=BASE - 0.2).exit_code == 0
+    assert night(output, 4, ltr=BASE, bm25=BASE - 0.2).exit_code == 0
+    assert night(output, 5, ltr=LOST, bm25=BASE - 0.2).exit_code == 5
+    decide(output, 5, acknowledged="again")
+    assert night(output, 6, ltr=LOST, bm25=BASE - 0.2).exit_code == 0
+
+
+def test_a_loss_that_was_accepted_was_not_repaired(output):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, acknowledged="a smaller index")
+    decide(output, 2, accepted="it stays smaller")
+    assert night(output, 3, ltr=LOST, bm25=BASE - 0.1).verdict == "pass"
+    worse = night(output, 4, ltr=LOST - 0.05, bm25=BASE - 0.1)
+    assert (worse.exit_code, len(worse.warnings)) == (5, 0)
+
+
+NOT_COVERED = {
+    "other_failure": {"ltr": LOST, "bm25": BASE - 0.2},
+    "fallen": {"ltr": LOST - 0.05, "bm25": BASE - 0.1},
+    "not_a_failure": {"ltr": LOST},
+}
+
+
+@pytest.mark.parametrize(("code", "scores"), NOT_COVERED.items(), ids=NOT_COVERED)
+def test_why_an_acknowledgement_does_not_cover_a_night(output, code, scores):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, acknowledged="a smaller index")
+    verdict = night(output, 3, **scores)
+    assert verdict.exit_code == 5
+    assert verdict.warnings[0].startswith("not covered by the acknowledgement of 2 November: ")
+    (known,) = acknowledged_now(committed(str(output)))
+    uncovered = why_not_known(verdict, known)
+    assert (uncovered.code if uncovered else "fallen") == code
+
+
+def test_a_failure_against_another_baseline_is_not_covered(output):
+    accepted_alone = gate(baseline=["accepted"])
+    night(output, 2, accepted_alone, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, acknowledged="a smaller index")
+    verdict = night(output, 3, ltr=LOST, bm25=BASE - 0.1)
+    assert verdict.exit_code == 5
+    assert verdict.warnings[0].endswith("also fails against the good nights")
 
 
 def test_an_acknowledgement_is_withdrawn(output):

@@ -123,7 +123,7 @@ def test_scores_are_pickled_without_the_files_that_explain_them():
         explain(scores, RUNS, query="q")
     copy = pickle.loads(pickle.dumps(scores))  # noqa: S301  # made here
     assert (repr(copy), copy.query_scores.equals(scores.query_scores)) == (repr(scores), True)
-    with pytest.raises(ConfigurationError, match="no documents are known, because pickled scores"):
+    with pytest.raises(ConfigurationError, match="pickled scores and the scores of Spark"):
         explain(copy, query="q")
 
 

@@ -1,0 +1,119 @@
+"""The losses that somebody acknowledged as known, and the nights on which they were repaired.
+
+An acknowledgement is for a loss that lasts. The gate, `expire` and the lists of what is
+acknowledged use this module, so that they agree on what is in force.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ndcg_spark.comparison.baselines import has_options_of
+from ndcg_spark.nights.log import Night
+
+#: The fields that identify the same result in two nights.
+_SUBJECT = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
+#: The verdicts that are not "no verdict".
+_DECIDED = ("pass", "fail")
+
+#: A result of a verdict in the log.
+Result = Mapping[str, Any]
+Subject = tuple[Any, ...]
+
+
+def subject_of(result: Result) -> Subject:
+    """What a result is about, so that a later result can be the same."""
+    return tuple(map(result.get, _SUBJECT))
+
+
+@dataclasses.dataclass(frozen=True)
+class Acknowledgement:
+    """What somebody acknowledged on a night, and the last date on which it is in force."""
+
+    night: Night
+    reason: str
+    until: str
+    #: The dates on which runs passed again, by run. Their losses are no longer acknowledged.
+    repaired: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def as_json(self) -> dict[str, str]:
+        return {"on": self.night.evaluated_on, "reason": self.reason, "until": self.until}
+
+    @property
+    def failed(self) -> list[Result]:
+        """The results that failed on its night."""
+        return _results_of(self.night, "fail")
+
+    @property
+    def lasting(self) -> list[Result]:
+        """The results that failed on its night, without those of repaired runs."""
+        return [result for result in self.failed if result["run"] not in self.repaired]
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether the loss of a run has not been repaired."""
+        return not self.repaired or bool(self.lasting)
+
+
+def acknowledgements(nights: Sequence[Night], date: str) -> list[Acknowledgement]:
+    """The acknowledgements that end on a date or later, the newest first.
+
+    They include those whose losses were repaired on one of the nights. `nights`: those of one
+    dataset, ordered by date.
+    """
+    found = []
+    for at, night in enumerate(nights):
+        said = night.record["acknowledged"]
+        if said and said["until"] >= date:
+            known = Acknowledgement(night, said["reason"], said["until"])
+            repaired = _repaired(known, nights[at + 1 :])
+            found.append(dataclasses.replace(known, repaired=repaired))
+    found.reverse()
+    return found
+
+
+def acknowledged_now(nights: Iterable[Night]) -> Iterator[Acknowledgement]:
+    """The acknowledgements in force after the newest night of each dataset, the oldest first."""
+    by_dataset: dict[str, list[Night]] = {}
+    for night in sorted(nights):
+        by_dataset.setdefault(night.dataset, []).append(night)
+    for own in by_dataset.values():
+        for known in reversed(acknowledgements(own, own[-1].evaluated_on)):
+            if known.is_in_force:
+                yield known
+
+
+def _repaired(known: Acknowledgement, later: Sequence[Night]) -> dict[str, str]:
+    """The first date on which each run passed every check that it failed when acknowledged."""
+    failed: dict[str, set[Subject]] = {}
+    for result in known.failed:
+        # A check that only warns fails no night, so its loss need not be repaired.
+        if result["severity"] == "fail":
+            failed.setdefault(result["run"], set()).add(subject_of(result))
+    repaired: dict[str, str] = {}
+    for night in later:
+        if not has_options_of(night, known.night):
+            continue
+        passed = _passed(night)
+        for run, subjects in failed.items():
+            if subjects <= passed:
+                repaired.setdefault(run, night.evaluated_on)
+    return repaired
+
+
+def _passed(night: Night) -> set[Subject]:
+    """What passed on a night; nothing if the night has no verdict."""
+    verdict = night.record["verdict"] or {}
+    if verdict.get("verdict") not in _DECIDED:
+        return set()
+    return set(map(subject_of, _results_of(night, "pass")))
+
+
+def _results_of(night: Night, word: str) -> list[Result]:
+    """The results of a night that are a `pass` or a `fail`."""
+    verdict = night.record["verdict"] or {}
+    results = []
+    for result in verdict.get("results", ()):
+        if result["result"] == word:
+            results.append(result)
+    return results
