@@ -720,9 +720,9 @@ def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
 def _merged_convention(
     options: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """The options of a convention after overrides, of which a preset replaces all options.
+    """The options of a convention with these overrides.
 
-    A table of gains is replaced as a whole.
+    A preset among the overrides replaces all options. A table of gains is replaced as a whole.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     return given if "preset" in given else {**options, **given}

@@ -289,41 +289,50 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         types = {name: element.simpleString()}
         ids = [name]
         if isinstance(element, StructType):
-            found, types, ids = {}, {}, []
-            for ours, field in self._fields(element, name, numbers).items():
-                path, type_name = f"{name}.{field}", element[field].dataType.simpleString()
-                types[path] = type_name
-                given = ListField(quoted(name), quoted(field), type_name)
-                found[side if ours == "doc_id" else ours] = given
-                ids += [f"{name}.{field}"] if ours == "doc_id" else []
+            found, types = {}, {}
+            fields = self._fields(element, name, numbers)
+            ids = [f"{name}.{fields['doc_id']}"]
+            for ours, field in fields.items():
+                type_name = element[field].dataType.simpleString()
+                types[f"{name}.{field}"] = type_name
+                key = side if ours == "doc_id" else ours
+                found[key] = ListField(quoted(name), quoted(field), type_name)
         _require_types(types, ids)
         return found
 
     def _fields(self, struct: StructType, name: str, numbers: Mapping[str, str]) -> dict[str, str]:
         """The fields of the structs in the column `name` for the document and its numbers."""
-        params = {
-            "doc_id": "itemCol",
-            **{number: param for number, param in numbers.items() if param},
-        }
-        given = {
-            one: self.getOrDefault(theirs) for one, theirs in params.items() if self.isSet(theirs)
-        }
+        # The parameters that name fields, by our names.
+        params = {"doc_id": "itemCol"}
+        for number, param in numbers.items():
+            if param:
+                params[number] = param
+        given = {}
+        for ours, param in params.items():
+            if self.isSet(param):
+                given[ours] = self.getOrDefault(param)
         with within(name):
             fields = resolve_columns(given, ["doc_id", *numbers], struct.names)
-        # A number with a different name may be the missing one; without it, the list would be
-        # scored as if it had none.
-        known = [fields.get("doc_id"), *(name for name in struct.names if is_alias("rank", name))]
-        others = [
-            field
-            for field in struct
-            if isinstance(field.dataType, NumericType) and field.name not in known
-        ]
-        needed = ["doc_id", *(params.keys() - {"doc_id"} if others else []), *given]
-        if lost := next((one for one in needed if fields.get(one) not in struct.names), None):
-            what = "document" if lost == "doc_id" else lost
-            has = ", ".join(struct.names)
-            raise InputError(f"{name} has no field for the {what}, but {has}; set {params[lost]}")
+        needed = ["doc_id", *given]
+        if _has_other_number(struct, fields.get("doc_id")):
+            # It may be the missing number; without it, the list would be scored as if it had none.
+            needed.extend(params)
+        for ours in needed:
+            if fields.get(ours) not in struct.names:
+                what = "document" if ours == "doc_id" else ours
+                has = ", ".join(struct.names)
+                to_do = f"set {params[ours]}"
+                raise InputError(f"{name} has no field for the {what}, but {has}; {to_do}")
         return fields
+
+
+def _has_other_number(struct: StructType, document: str | None) -> bool:
+    """Whether the structs have a number besides the document and the rank."""
+    for field in struct:
+        is_known = field.name == document or is_alias("rank", field.name)
+        if isinstance(field.dataType, NumericType) and not is_known:
+            return True
+    return False
 
 
 def _require_types(kinds: Mapping[str, str], ids: Collection[str]) -> None:

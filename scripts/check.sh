@@ -19,7 +19,9 @@ install_object_store() {
 }
 stamped object-store tests/requirements-object-store.txt -- install_object_store tests/requirements-object-store.txt &
 object_store=$!
-stamped requirements-parity.txt tests/requirements-parity.txt -- install --requirement tests/requirements-parity.txt &
+# All that they require is pinned, but XGBoost's 470 MB for several graphics cards.
+stamped requirements-parity.txt tests/requirements-parity.txt -- \
+    install --no-deps --requirement tests/requirements-parity.txt &
 parity=$!
 # The environment for cluster workers, which takes a minute the first time, is also built in the meantime.
 scripts/package.sh &
@@ -59,22 +61,25 @@ classes=$!
 ruff check .
 ruff format --check .
 lint-imports --no-logo
-# mypy uses one process for half a minute, so it runs next to the tests, and no core is idle.
-mypy >.venv/mypy.txt 2>&1 &
-types=$!
-check_types() {
-    local code=0
-    wait "$types" || code=$?
-    cat .venv/mypy.txt
-    return "$code"
+# What runs next to the tests, so that no core is idle: pairs of a process and the file with its output.
+beside=()
+run_beside() {
+    local output=$1
+    shift
+    "$@" >"$output" 2>&1 &
+    beside+=("$!" "$output")
 }
-# Runs the tests and ends mypy, whose errors are shown even if a test fails: with_types COMMAND...
-with_types() {
-    local code=0
+# Runs the tests, waits for what runs next to them and shows its output, even if a test fails: with_others COMMAND...
+with_others() {
+    local code=0 at
     "$@" || code=$?
-    check_types || code=$?
+    for ((at = 0; at < ${#beside[@]}; at += 2)); do
+        wait "${beside[at]}" || code=$?
+        cat "${beside[at + 1]}"
+    done
     return "$code"
 }
+run_beside .venv/mypy.txt mypy
 wait "$object_store"
 wait "$parity"
 wait "$package"
@@ -100,7 +105,7 @@ test_with() {
     "${here[@]}" -m "spark and not slow and not cluster"
 }
 
-# Two Spark sessions side by side: most of a test is waiting for a job to be planned.
+# Several sessions side by side: much of a test is waiting for a job to be planned.
 if [[ " $* " == *" --thorough "* ]]; then
     # Airflow, which pins too much to share an environment with this project.
     install_airflow() {
@@ -110,7 +115,7 @@ if [[ " $* " == *" --thorough "* ]]; then
     stamped airflow scripts/check.sh -- install_airflow
     export AIRFLOW="$PWD/.venv/airflow/bin/airflow"
     # Measuring coverage nearly doubles the processor time of a test without an engine.
-    with_types pytest --numprocesses 2 --slow --cov --cov-report= "$@"
+    with_others pytest --numprocesses 2 --slow --cov --cov-report= "$@"
     pytest --numprocesses 2 --slow --cov --cov-append --cov-report= --engine spark "$@"
     scripts/docs.sh
     if [ -z "${SPARK_VERSION:-}" ]; then
@@ -127,6 +132,7 @@ if [[ " $* " == *" --thorough "* ]]; then
     fi
     echo "coverage of ndcg_spark: $(coverage report --format=total) % of lines and branches, without what runs in programs that tests start"
 else
-    with_types pytest --numprocesses 2 --slow "$@"
-    pytest --numprocesses 2 --slow --engine spark "$@"
+    # Tests wait for programs, servers and jobs. Both engines are tested at the same time, so that no core is idle.
+    run_beside .venv/spark.txt pytest --slow --engine spark "$@"
+    with_others pytest --numprocesses 2 --slow "$@"
 fi

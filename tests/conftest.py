@@ -1,5 +1,6 @@
 """What all tests share: the session, and which tests run."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -10,12 +11,15 @@ import sessions
 from pyspark.sql import SparkSession
 
 import ndcg_spark
+from ndcg_spark.convention.presets import PRESETS
 from ndcg_spark.engine import Engine
 
 #: Compiling takes ranx half a minute, and all tests of a process must agree on it.
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 #: Planning for sixteen partitions of three rows costs a quarter more processor time than for two.
 os.environ.setdefault("SAIL_EXECUTION__DEFAULT_PARALLELISM", "2")
+#: The embedded engine gives memory back after ten milliseconds, and is given it anew for each plan.
+os.environ.setdefault("MIMALLOC_PURGE_DELAY", "-1")
 # pytest's workers have the width of a terminal that is not there, and help would be made to fit it.
 os.environ.pop("COLUMNS", None)
 
@@ -107,7 +111,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return LoadFileScheduling(config, log)
 
 
+def pytest_collection_finish() -> None:
+    """Search for reference cycles as seldom as the program does, and not in modules and tests that stay."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000)
+
+
 def pytest_unconfigure() -> None:
+    gc.unfreeze()
     sessions.close()
 
 
@@ -149,6 +161,26 @@ def _is_on_this_engine(item: pytest.Item) -> bool:
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether to take one's time."""
     return bool(request.config.getoption("--thorough"))
+
+
+#: Two that score by default, and those that refuse, lack ranks, average ties, or end as trec_eval does.
+FEW_PRESETS = (
+    "standard",
+    "trec_eval",
+    "pytrec_eval",
+    "retrieved_list",
+    "sklearn",
+    "lightgbm",
+    "torchmetrics",
+)
+
+
+@pytest.fixture
+def few_presets(monkeypatch: pytest.MonkeyPatch, thorough: bool) -> None:
+    """`conventions --compare` scores these presets in place of all, each of which is an evaluation."""
+    if not thorough:
+        few = {name: PRESETS[name] for name in FEW_PRESETS}
+        monkeypatch.setattr("ndcg_spark.job.compare_inputs.PRESETS", few)
 
 
 @pytest.fixture(scope="session")

@@ -52,8 +52,8 @@ MUTATIONS = (
     Mutation(
         "ties by the window in the opposite order",
         "scoring/ranking.py",
-        'rule.by != "gain" and rule.ascending else "desc"',
-        'rule.by != "gain" and not rule.ascending else "desc"',
+        'direction = "asc" if rule.ascending else "desc"',
+        'direction = "desc" if rule.ascending else "asc"',
         _SCORING,
     ),
     Mutation(
@@ -101,8 +101,8 @@ MUTATIONS = (
     Mutation(
         "minus zero is less than zero",
         "rules.py",
-        "{_double(column, source)} + 0D)",
-        "{_double(column, source)})",
+        "{_double(column, given)} + 0D)",
+        "{_double(column, given)})",
         ("scoring", "contract", "inputs"),
     ),
     Mutation(

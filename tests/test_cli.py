@@ -137,32 +137,37 @@ def test_help_imports_neither_spark_nor_pandas_nor_pyarrow():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "slow"),
+    "commands",
     [
-        ("nights out", ["pandas", "pyarrow.dataset", "pydantic"]),
-        ("trend out", ["pandas", "pyarrow.dataset", "scipy"]),
-        ("trend changed", ["scipy", "pyspark"]),
+        {
+            "nights out": ["pandas", "pyarrow.dataset", "pydantic"],
+            "trend out": ["pandas", "pyarrow.dataset", "scipy"],
+            "trend changed": ["scipy", "pyspark"],
+        },
         pytest.param(
-            "evaluate qrels.txt run.txt --engine embedded",
-            ["scipy"],
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            "evaluate qrels.txt run.txt --slices slices.csv --engine embedded",
-            ["scipy"],
+            {
+                "evaluate qrels.txt run.txt --engine embedded": ["scipy"],
+                "evaluate qrels.txt run.txt --slices slices.csv --engine embedded": ["scipy"],
+            },
             marks=pytest.mark.slow,
         ),
     ],
+    ids=lambda commands: next(iter(commands)).split()[0],
 )
-def test_commands_do_not_wait_for_modules_that_they_do_not_need(folder, arguments, slow):
+def test_commands_do_not_wait_for_modules_that_they_do_not_need(folder, commands):
+    # One after the other in one process, as what one has imported is there for the next ones, too.
     kept_night(folder / "out", 0, {"a": 0.5})
     (folder / "slices.csv").write_text("query_id,language\nq1,en\n", encoding="utf-8")
     for number, judgments in enumerate(("j1", "j2")):
         kept_night(folder / "changed", number, {"a": 0.5}, judgments=judgments)
-    code = "import sys; from ndcg_spark.__main__ import main\ntry: main()\n"
-    code += f"finally: print([name for name in {slow} if name in sys.modules], file=sys.stderr)"
-    done = started(sys.executable, "-c", code, *arguments.split(), cwd=folder)
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "[]")
+    code = "import sys\nfrom ndcg_spark.__main__ import main\n"
+    for arguments, slow in commands.items():
+        code += f"try: main({arguments.split()})\nexcept SystemExit as end:\n"
+        imported = f"[name for name in {slow} if name in sys.modules]"
+        code += f"    print('ended', end.code, {imported})\n"
+    done = started(sys.executable, "-c", code, cwd=folder)
+    told = [line for line in done.stdout.splitlines() if line.startswith("ended")]
+    assert told == ["ended 0 []"] * len(commands), done.stderr
 
 
 def test_the_table_is_on_stdout_and_the_steps_are_on_stderr(folder):
@@ -328,6 +333,7 @@ def test_the_readme_shows_the_tiny_case_under_presets_as_the_program_prints_it()
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_presets")
 def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(folder):
     # The columns have names of their own, in a configuration and beside it.
     (folder / "unranked.csv").write_text("q,d,how_good\nq1,a,2\nq2,c,1\n", encoding="utf-8")
@@ -366,6 +372,7 @@ def test_a_comparison_says_which_presets_refuse_the_data_and_which_lack_ranks(fo
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_presets")
 def test_what_presets_refuse_is_set_or_allowed_for_all_of_them_and_what_they_leave_out_is_told(
     folder,
 ):
@@ -502,7 +509,7 @@ def printed(tmp_path_factory):
 def test_a_format_that_is_accepted_is_printed(printed, words):
     texts = {}
     # What evaluates each time is asked for its first formats, as one function prints the others.
-    asked = FORMATS[:3] if OF_FILES in words else FORMATS
+    asked = FORMATS[:3] if "qrels.txt" in words else FORMATS
     for name in [*asked, *FORMATS[len(PRINTED[words]) :]]:
         done = ndcg_spark(*words.split(), "--format", name, cwd=printed)
         if name not in PRINTED[words]:

@@ -292,8 +292,9 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("is_archive", [False, True])
+@pytest.mark.parametrize(
+    ("is_archive", "door"), [*((False, door) for door in DOORS), (True, "job"), (True, "worker")]
+)
 def test_spark_3_is_refused_with_exit_code_2_and_what_to_do(door, is_archive, old_spark):
     where = old_spark
     if is_archive:

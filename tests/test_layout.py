@@ -7,6 +7,7 @@ from pathlib import Path
 
 import density
 import pytest
+from mutations import MUTATIONS
 
 PACKAGE = Path(__file__).parents[1] / "ndcg_spark"
 # A link leads to a template, which is no module.
@@ -118,3 +119,8 @@ def f(rows):
     assert density.measure(text) == {"constructs": 0, "nested": 1, "long": 0, "longest": 2}
     assert density.measure(text * 10)["constructs"] == 4 / 2
     assert density.measure("x = 1  # " + "y" * 100)["long"] == 1
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_a_mutation_changes_one_place(mutation):
+    assert MODULES[mutation.file].count(mutation.before) == 1

@@ -371,13 +371,15 @@ def _with_empty_runs(
     kept = [run for run in runs if run.rows or run.dataset in judged]
     present = {(run.dataset, run.run) for run in kept}
     names = {run.run for run in kept}
-    datasets = dict.fromkeys(run.dataset for run in kept)
+    all_datasets = list(dict.fromkeys(run.dataset for run in kept))
     for dataset, name in named:
-        if dataset is None and name not in names:
-            # Its file does not say of which dataset it is.
-            kept.extend(RunCounts(known, name) for known in datasets)
-        elif dataset is not None and (dataset, name) not in present:
-            kept.append(RunCounts(dataset, name))
+        datasets = [dataset]
+        if dataset is None:
+            # The file does not name its dataset. A run that is in one is not empty.
+            datasets = [] if name in names else all_datasets
+        for one in datasets:
+            if (one, name) not in present:
+                kept.append(RunCounts(one, name))
     return kept
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
@@ -29,7 +29,7 @@ from ndcg_spark.convention.refused_queries import TWO_FIRSTS
 from ndcg_spark.errors import DuplicatesError, InputError, about
 from ndcg_spark.inputs.batches import files_by_table
 from ndcg_spark.inputs.dataframes import union_all
-from ndcg_spark.inputs.files import BINARY
+from ndcg_spark.inputs.files import BINARY, File
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.rules import RULES, is_text, typed
 from ndcg_spark.schemas import BROKEN_LINE, UNREAD_GRADE, query_key
@@ -205,17 +205,32 @@ def _name_both(source: Source, words: str = "") -> Advice:
 
 def _place(source: Source, rejection: Rejection) -> str:
     """The file of the example, with the line number if the file is local and contains text."""
-    files, line = source.files, " ".join(rejection.example.split())
-    is_text = source.format not in BINARY and sum(file.size for file in files) < _SEARCHED
-    for file in files if is_text and all(file.is_local for file in files) else ():
-        with about(source.name), file.open() as stream:
-            for number, text in enumerate(io.TextIOWrapper(stream, "utf-8-sig", "replace"), 1):
-                words = " ".join(text.split())
-                if words == line or (
-                    len(rejection.example) == EXAMPLE_LENGTH and words.startswith(line)
-                ):
-                    return f"{file.path}:{number}"
-    return f"one of {len(files):,} files" if len(files) > 1 else source.origin
+    files = source.files
+    is_searched = sum(file.size for file in files) < _SEARCHED
+    if source.format in BINARY or not all(file.is_local for file in files):
+        is_searched = False
+    if is_searched:
+        for file in files:
+            with about(source.name):
+                number = _line_number(file, rejection.example)
+            if number is not None:
+                return f"{file.path}:{number}"
+    if len(files) > 1:
+        return f"one of {len(files):,} files"
+    return source.origin
+
+
+def _line_number(file: File, example: str) -> int | None:
+    """The number of the first line with the words of an example, which may be cut off."""
+    wanted = " ".join(example.split())
+    is_cut = len(example) == EXAMPLE_LENGTH
+    with file.open() as stream:
+        lines = io.TextIOWrapper(stream, "utf-8-sig", "replace")
+        for number, line in enumerate(lines, start=1):
+            words = " ".join(line.split())
+            if words == wanted or (is_cut and words.startswith(wanted)):
+                return number
+    return None
 
 
 def summary(rejections: Iterable[Rejection]) -> str:
@@ -342,19 +357,20 @@ def refuse_in_lists(results: Source, tables: Sequence[DataFrame], convention: Co
 def _refuse(
     source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: Advice
 ) -> None:
-    different, examples = 0, []
+    """Raise DuplicatesError if a value of the column occurs twice in a list or a query."""
+    different = 0
+    examples = []
     for table in tables:
         key = [name for name in ("dataset", "run", "query_id", column) if name in table.columns]
         # A document that has the same rank twice is a document returned twice, not a rank with two
         # documents.
-        several: Column = (
-            F.count("*") > 1 if column == "doc_id" else F.min("doc_id") < F.max("doc_id")
-        )
-        twice = table.groupBy(*key).agg(several.alias("several")).where("several")
+        is_twice = "count(*) > 1" if column == "doc_id" else "min(doc_id) < max(doc_id)"
+        twice = table.groupBy(*key).agg(F.expr(f"{is_twice} as is_twice")).where("is_twice")
         example = F.substring(row_example(key), 1, EXAMPLE_LENGTH)
         ((count, first),) = twice.agg(F.count("*"), F.min(example)).collect()
-        different += count
-        examples += [first] if count else []
+        if count:
+            different += count
+            examples.append(first)
     if not different:
         return
     if source.name == "results" and (source.runs or source.run is not None):

@@ -126,7 +126,7 @@ class Facts:
 
     @property
     def knows_ties(self) -> bool:
-        """Whether it is known which documents are tied, as far as averaged ties need it."""
+        """Whether the tied documents are known, or do not matter because ties are not averaged."""
         if self.convention.ties != "average":
             return True
         return all(row.tie_group is not None for row in self.listed)

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from ndcg_spark.comparison.baselines import is_accepted_for
 from ndcg_spark.comparison.known_losses import Acknowledgement, acknowledgements, subject_of
 from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.gate.settings import checked_mean
-from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict
+from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, checked_mean_of
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
@@ -139,8 +138,7 @@ def _other_failure(result: Result, known: Acknowledgement) -> str:
 
 
 def _in_words(result: Result) -> str:
-    measure = f"{result.measure}@{result.cutoff}"
-    return checked_mean(measure, result.weighted, result.slice, result.run)
+    return checked_mean_of(vars(result), result.run)
 
 
 def _against(baseline: str | None) -> str:

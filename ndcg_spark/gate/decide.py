@@ -37,7 +37,7 @@ from ndcg_spark.gate.links import changes_in_words, links_of
 from ndcg_spark.gate.missing import Missing, find_missing
 from ndcg_spark.gate.past_changes import unknown_changes
 from ndcg_spark.gate.results import Finding, against_in_words, decide_cases, finding_of, is_note
-from ndcg_spark.gate.settings import GateConfig, checked_mean
+from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.slices import MOST_VALUES, SliceLoss, named_slices, slice_losses
 from ndcg_spark.gate.verdict import (
     EXIT_CODES,
@@ -48,6 +48,7 @@ from ndcg_spark.gate.verdict import (
     UNDECIDED,
     Result,
     Verdict,
+    checked_mean_of,
     drop_of,
     unverified_verdict,
 )
@@ -500,7 +501,8 @@ def _all_pass(decisions: Sequence[Decided]) -> str:
     warns = "" if len(passed) == len(decisions) else "; others only warn"
     baseline = _baseline_in_words(shown[0])
     against = f" {baseline}" if baseline else ""
-    return f"{_measured(shown[0])}: {named}{others}{against}{warns}"
+    mean = checked_mean_of(vars(shown[0].result))
+    return f"{mean}: {named}{others}{against}{warns}"
 
 
 def _results_of_first_check(decisions: Sequence[Decided]) -> list[Result]:
@@ -519,13 +521,6 @@ def _baseline_in_words(decided: Decided) -> str:
     if decided.case is None or decided.result.baseline is None:
         return ""
     return against_in_words(decided.case)
-
-
-def _measured(decided: Decided) -> str:
-    """The measure of a check: `weighted ndcg@10 for language=de`."""
-    result = decided.result
-    measure = f"{result.measure}@{result.cutoff}"
-    return checked_mean(measure, result.weighted, result.slice)
 
 
 def _in_short(result: Result) -> str:

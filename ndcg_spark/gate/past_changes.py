@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.baselines import is_accepted_for
-from ndcg_spark.gate.settings import checked_mean
-from ndcg_spark.gate.verdict import side_changes
+from ndcg_spark.gate.verdict import checked_mean_of, side_changes
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.tables.format import count
@@ -63,5 +62,4 @@ def _sentence(night: Night, results: Sequence[Mapping[str, Any]]) -> str:
 
 def _subject(result: Mapping[str, Any]) -> str:
     """What a check looked at: `ndcg@10 of ltr for device=tablet`."""
-    measure = f"{result['measure']}@{result['cutoff']}"
-    return checked_mean(measure, result["weighted"], result["slice"], result["run"])
+    return checked_mean_of(result, result["run"])

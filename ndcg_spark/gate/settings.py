@@ -21,6 +21,7 @@ from ndcg_spark.convention.measures import (
     RUN_COLUMNS,
     SCORES,
     Cutoff,
+    checked_mean,
     format_cutoff,
     measure_at,
 )
@@ -44,26 +45,6 @@ def _baselines(given: object) -> tuple[str, ...]:
             known = f"{GOOD!r}, {ACCEPTED!r}, a date YYYY-MM-DD or '{RUN}NAME'"
             raise ValueError(f"{text!r} is not {known}")
     return texts
-
-
-def checked_mean(
-    measure: str,
-    weighted: bool,
-    slice_name: str | None,
-    run: str | None = None,
-) -> str:
-    """What a check measures, in words: `weighted ndcg@10 of hybrid for language=de`.
-
-    `measure` includes its cutoff. Without `run`, the words hold for several runs.
-    """
-    words = [measure]
-    if weighted:
-        words.insert(0, "weighted")
-    if run is not None:
-        words.append(f"of {run}")
-    if slice_name is not None:
-        words.append(f"for {slice_name}")
-    return " ".join(words)
 
 
 class Strict(BaseModel):

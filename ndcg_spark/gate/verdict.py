@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.readings import FIRST
-from ndcg_spark.convention.measures import CATALOG_COLUMNS
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, checked_mean
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
 from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.tables.format import difference
@@ -135,6 +135,12 @@ class Verdict:
             "accepted_runs": None if self.accepted_runs is None else list(self.accepted_runs),
             "is_baseline": self.is_baseline,
         }
+
+
+def checked_mean_of(result: Mapping[str, Any], run: str | None = None) -> str:
+    """The mean that a result is about: `weighted ndcg@10 of hybrid for language=de`."""
+    measure = f"{result['measure']}@{result['cutoff']}"
+    return checked_mean(measure, result["weighted"], result["slice"], run)
 
 
 def runs_to_accept(results: Sequence[Mapping[str, Any]]) -> list[str]:

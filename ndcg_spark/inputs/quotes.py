@@ -92,22 +92,24 @@ class Quotes:
 
     def _rows(self, block: bytes, is_last: bool) -> tuple[RowText, bytes]:
         """Return the rows of a block, and its last lines if their row may continue in the next."""
-        starts = _lines_to_look_at(block, self.separator, self.is_literal)
-        if not starts:
+        odd_lines = _lines_to_look_at(block, self.separator, self.is_literal)
+        if not odd_lines:
+            # Every line is a row.
             return RowText(block, [], {}), b""
         lines = block.decode().split("\n")
         broken: list[str] = []
         original: dict[str, str] = {}
         done = 0
-        for at in starts:
+        for at in odd_lines:
             if at < done:
                 # The line belongs to a row that began before it.
                 continue
             end = self._end(lines, at)
             if end == _OPEN and not is_last:
+                # The row may end in the next block.
                 rest = "\n".join(lines[at:]).encode()
-                whole = "".join(f"{line}\n" for line in lines[:at]).encode()
-                return RowText(whole, broken, original), rest
+                finished = "".join(f"{line}\n" for line in lines[:at]).encode()
+                return RowText(finished, broken, original), rest
             row, done = self._row(lines, at, end)
             if row is None:
                 broken += filter(None, lines[at:done])

@@ -50,7 +50,7 @@ def has_documents(shape: Shape) -> bool:
 
 
 def is_unnamed(shape: Shape, config: TableConfig) -> bool:
-    """Whether lines have three fields that are not named, neither by a header nor by the user."""
+    """Whether lines have three fields that are named neither by a header nor by the user."""
     return shape.kind == "trec" and len(shape.fields) == 3 and not config.columns
 
 

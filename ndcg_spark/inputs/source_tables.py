@@ -496,7 +496,7 @@ def _make_source(
 
 
 def _with_table_name(name: str, read: _Reader | None) -> _Reader | None:
-    """Return the function with the table's name in its errors, or None for None."""
+    """Return the function with the table's name in its errors, or None if `read` is None."""
     if read is None:
         return None
     named: _Reader = about(name)(read)

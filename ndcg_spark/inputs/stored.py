@@ -63,11 +63,12 @@ _CATALOG = "table:"
 
 
 class StoredTable(NamedTuple):
-    """An engine's table, its number of rows (None if unknown), and its rows without the engine."""
+    """A table that the engine reads, and what is known of it."""
 
     table: DataFrame
+    #: The number of its rows; None if it is unknown.
     rows: int | None
-    #: None if this process cannot open the files.
+    #: The rows as this process reads them; None if it cannot open the files.
     stored: StoredRows | None
     #: Reads some of the files when a filter leaves few rows; None if that is not faster.
     lookup: Callable[[list[File]], DataFrame] | None = None

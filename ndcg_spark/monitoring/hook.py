@@ -1,6 +1,6 @@
 """Notifies other programs that an evaluation has ended: writes its metrics, and runs a command.
 
-If one of these fails, it is only a warning and has no other effect.
+A failure of either only causes a warning.
 """
 
 import contextlib

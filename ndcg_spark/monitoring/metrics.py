@@ -1,6 +1,6 @@
 """Writes the metrics of a night to a file per dataset, for a collector such as Prometheus.
 
-If this fails, it is only a warning and has no other effect.
+A failure to write it only causes a warning.
 """
 
 import contextlib
@@ -148,7 +148,7 @@ def _rows_of_slices(
 
 
 def _verdict_number(verdict: str, accepted: str | None) -> int:
-    """The number of a verdict; an accepted night without a verdict has that of a pass."""
+    """The number of a verdict; an accepted night without a verdict is shown as a pass."""
     is_accepted = verdict == NONE and accepted is not None
     return _VERDICTS[PASS if is_accepted else verdict]
 

@@ -319,7 +319,7 @@ def _judge_next(page: NightPage, run: str) -> Markup:
 
 
 def judge_aged(page: NightPage) -> Sentence | None:
-    """Runs that score lower than when accepted only because fewer of their documents are judged."""
+    """Runs that score lower than on the accepted night only because fewer documents are judged."""
     runs = page.verdict.get("unjudged_runs", ())
     if not runs or not page.output:
         return None

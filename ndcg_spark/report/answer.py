@@ -111,7 +111,7 @@ def _is_doubted_by_people(page: NightPage) -> bool:
 
 
 def is_by_judge(page: NightPage) -> bool:
-    """Whether the headline says better or worse by the judge, because people disagree."""
+    """Whether the headline attributes its conclusion to the judge, because people disagree."""
     return page.is_concluded and _is_doubted_by_people(page)
 
 
@@ -133,6 +133,7 @@ def _by_measure(page: NightPage, headline: Sentence) -> Sentence:
         return headline
     text = headline.text
     if text.startswith("We "):
+        # It no longer begins the sentence.
         text = Markup("we") + text[2:]
     return sentence(headline.kind, "By {}, {}", page.measure, text)
 

@@ -8,14 +8,14 @@ from markupsafe import Markup
 
 from ndcg_spark.comparison.human_grades import HumanEstimate
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS, measure_at
-from ndcg_spark.gate.verdict import DROPPED, FAIL, PASS, ROSE
+from ndcg_spark.gate.verdict import DROPPED, FAIL, PASS, ROSE, checked_mean_of
 from ndcg_spark.report import advice, charts, human_words, words
 from ndcg_spark.report.answer import Answer, is_by_judge, notes
 from ndcg_spark.report.compared_page import QueryScore
 from ndcg_spark.report.details import PagePart, details
 from ndcg_spark.report.human_chart import both_intervals
 from ndcg_spark.report.night import NightPage
-from ndcg_spark.report.night_tables import WORST_FIRST, against_of, checked_mean_of
+from ndcg_spark.report.night_tables import WORST_FIRST, against_of
 from ndcg_spark.report.sentences import Sentence, apply_rules, together
 from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, score
@@ -88,6 +88,7 @@ def layout(
     index_link = _INDEX_LINK if in_site else Markup("")
     top = [Block("note", note)] if note else []
     if len(pages) == 1:
+        # The heading of the only section is also the heading of the page.
         section = _section(pages[0], answers[0], "h1", "h2")
         section = dataclasses.replace(section, about=section.about + index_link)
         return Layout(top, [section])

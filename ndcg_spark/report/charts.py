@@ -149,7 +149,10 @@ def forest(page: NightPage) -> Forest | None:
 
 
 def _limit(page: NightPage) -> float | None:
-    """How far the run of the page may change, in the direction of its change."""
+    """How far the run of the page may change, in the direction of its change.
+
+    A limit of 0 is not drawn, because it would be on the line of no difference.
+    """
     result = page.result(page.run) or {}
     if page.compared_with.difference(page.run) > 0 and result.get("allowed_rise"):
         return float(result["allowed_rise"])

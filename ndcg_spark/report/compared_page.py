@@ -39,7 +39,7 @@ from ndcg_spark.report.outline import (
 from ndcg_spark.tolerance import EQUAL
 
 Row = Mapping[str, Any]
-#: Columns for which one row for both sides keeps the larger value, and the smaller value.
+#: The columns of which a row for both sides has the larger value, and those with the smaller one.
 _LARGEST = ("p_value", "p_randomization", "p_adjusted", "p_decides", "interval_high")
 _SMALLEST = ("interval_low", "queries")
 #: The default number of nights that a gate compares with, and of queries that it needs.

@@ -464,10 +464,10 @@ def comparison_notes(rows: Rows, correction: str, alpha: float) -> list[str]:
     notes += _note_on_power(rows)
     if any(row["side"] is not None for row in rows):
         notes.append(_ON_SIDES)
-    flags: dict[str, None] = {}
+    flags: list[str] = []
     for row in rows:
-        flags |= dict.fromkeys(_shown_flags(row))
-    return notes + [FLAGS[flag] for flag in flags]
+        flags += _shown_flags(row)
+    return notes + [FLAGS[flag] for flag in dict.fromkeys(flags)]
 
 
 def _note_on_power(rows: Rows) -> list[str]:

@@ -66,7 +66,8 @@ def print_view(view: View, style: str | None) -> None:
             print_csv(view.columns, view.rows)
         else:
             write = {"markdown": markdown, "latex": latex}.get(style, text)
-            print("\n\n".join("\n".join(write(table)) for table in view.tables))
+            texts = ["\n".join(write(table)) for table in view.tables]
+            print("\n\n".join(texts))
 
 
 def echo(lines: Iterable[str]) -> None:
@@ -183,6 +184,7 @@ class Messages(logging.Handler):
 
     def _worded(self, record: logging.LogRecord) -> str:
         """The message of a record; advice names options in the user's own terms."""
+        # A notice or an error is logged as the only argument of `%s`.
         logged = record.args[0] if isinstance(record.args, tuple) and record.args else None
         if isinstance(logged, Notice | NdcgSparkError):
             return logged.worded(self.voice)

@@ -33,7 +33,7 @@ _ON_ALL = {
     "worse": "it is also worse",
     "cannot_tell": "it may be better or worse",
 }
-#: What the numbers are: they are not NDCG.
+#: A note on the numbers, which are not NDCG.
 WHAT_IT_IS = (
     "Both are differences at the judge's ideal: DCG from the grades divided by the ideal DCG of "
     "the judge's grades. They are not NDCG by people, and the limits of the gate do not apply."
@@ -162,6 +162,7 @@ def human_table(estimate: HumanEstimate) -> Table:
 
 
 def _against(estimate: HumanEstimate) -> str:
+    """What the run is compared with: `bm25`, `2026-11-19` or `bm25 on 2026-11-19`."""
     pair = estimate.pair
     if pair.other == pair.night:
         return pair.baseline

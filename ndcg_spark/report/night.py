@@ -373,8 +373,8 @@ def _chosen_run(
 ) -> str:
     """The run of the verdict, or one that is worse, or that of the first check, or the best.
 
-    If the verdict is `none`, nothing can be concluded, so a worse run does not come before the run
-    of the first check.
+    If the verdict is `none`, nothing can be concluded, so the run of the first check comes before
+    a worse run.
     """
     verdict = shown.verdict
     candidates = _runs_of_verdict(verdict)
@@ -454,11 +454,14 @@ def _compared_scores(sides: Sides, run: str, baseline: str) -> list[QueryScore]:
     own, before = sides.scores(run, baseline)
     changes = own - before
     nights = sides.baseline.night_counts(baseline)
-    compared = np.flatnonzero(~np.isnan(changes))
-    columns = [sides.own.queries.ids.take(compared).to_pylist()]
-    for values in (own, before, changes, nights):
-        columns.append(values[compared].tolist())
-    return [QueryScore(*row) for row in zip(*columns, strict=True)]
+    at = np.flatnonzero(~np.isnan(changes))
+    query_ids = sides.own.queries.ids.take(at).to_pylist()
+    numbers = np.column_stack([own[at], before[at], changes[at]]).tolist()
+    queries = []
+    for query_id, row, many in zip(query_ids, numbers, nights[at].tolist(), strict=True):
+        score, was, change = row
+        queries.append(QueryScore(query_id, score, was, change, many))
+    return queries
 
 
 def _rows_before(history: History, shown: Outline) -> list[Row]:

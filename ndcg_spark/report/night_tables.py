@@ -15,8 +15,15 @@ from ndcg_spark.comparison.trend import Point, TrendLine
 from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
-from ndcg_spark.gate.settings import checked_mean
-from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, drop_of, falls_in_words
+from ndcg_spark.gate.verdict import (
+    FAIL,
+    PASS,
+    Result,
+    Verdict,
+    checked_mean_of,
+    drop_of,
+    falls_in_words,
+)
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.macro_rows import macro_of_nights
 from ndcg_spark.nights.reader import unpublished
@@ -244,7 +251,7 @@ class _Event(NamedTuple):
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    """The newest events, the oldest first. An event of several runs is a row that names them."""
+    """The newest events by date. An event of several runs is one row with their names."""
     runs_of: dict[_Event, list[str]] = {}
     for line in lines:
         measure = measure_at(line.measure, line.cutoff)
@@ -367,12 +374,6 @@ def _result_row(result: Row) -> dict[str, Any]:
         "allowed_rise": result.get("allowed_rise"),
         "result": _result_in_words(result),
     }
-
-
-def checked_mean_of(result: Row, run: str | None = None) -> str:
-    """The mean that a result is about: `weighted ndcg@10 of hybrid for language=de`."""
-    measure = f"{result['measure']}@{result['cutoff']}"
-    return checked_mean(measure, result["weighted"], result["slice"], run)
 
 
 def against_of(result: Row) -> str | None:

@@ -53,7 +53,7 @@ from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name, pla
 from ndcg_spark.text import GOOD, day, from_home, unknown_name
 from ndcg_spark.voices import Notice
 
-#: How many runs of a dataset have a trend in the index, and how many a row of it names.
+#: How many runs of a dataset have a trend in the index, and how many runs a row of it names.
 _CARDS, _NAMED = 6, 4
 #: The suffixes of program files that determine what a page shows.
 _CODE = (".py", ".j2", ".css", ".js")
@@ -452,24 +452,27 @@ class _DatasetIndex:
 
     def cards(self) -> Iterator[_Card]:
         """The last nights of the page's run, and of the runs that fell most or are best."""
-        first = self._dates[-NIGHTS:][0]
+        oldest = self._dates[-NIGHTS:][0]
         recent = []
         for line in self._lines:
-            if line.points[-1].date >= first:
+            # A run that disappeared before has no card.
+            if line.points[-1].date >= oldest:
                 recent.append(dataclasses.replace(line, points=line.points[-NIGHTS:]))
         for line in sorted(recent, key=self._importance)[:_CARDS]:
-            title = "{}: {} of {}"
-            names = (name(line.dataset), self.page.measure, name(line.run))
-            tone = "mid"
-            if line.run == self.page.run:
-                tone = words.verdict_label(self.page.record).tone
-            notes = [f"{change}." for change in words.interruptions_in_words(line.points)]
-            notes += words.changes_in_words(line.points)
-            is_of_catalog = self.page.is_of_catalog
-            usual = usual_range(in_units_of_last(line.chain), is_of_catalog=is_of_catalog)
-            if usual is not None and usual.falling is not None:
-                notes.append(f"{words.capital_first(usual.falling.in_words)}.")
-            yield _Card(marked(title, *names), place_trend(line, tone, usual), notes)
+            yield self._card(line)
+
+    def _card(self, line: TrendLine) -> _Card:
+        names = (name(line.dataset), self.page.measure, name(line.run))
+        tone = "mid"
+        if line.run == self.page.run:
+            tone = words.verdict_label(self.page.record).tone
+        notes = [f"{change}." for change in words.interruptions_in_words(line.points)]
+        notes += words.changes_in_words(line.points)
+        points = in_units_of_last(line.chain)
+        usual = usual_range(points, is_of_catalog=self.page.is_of_catalog)
+        if usual is not None and usual.falling is not None:
+            notes.append(f"{words.capital_first(usual.falling.in_words)}.")
+        return _Card(marked("{}: {} of {}", *names), place_trend(line, tone, usual), notes)
 
     def _importance(self, line: TrendLine) -> tuple[bool, float, float]:
         """A sort key: the page's run first, then the largest fall, then the highest score."""

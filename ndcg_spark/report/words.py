@@ -36,10 +36,12 @@ TONES = {"better": "ok", "worse": "bad", "pass": "ok", "fail": "bad"}
 CONCLUDED = ("better", "worse", "higher", "lower")
 #: Movements are shown if their queries have at least this share of the total change.
 _LEAST_SHARE = 0.1
-#: From this share of a loss at unjudged ranks, a sentence mentions it.
+#: The losses at unjudged ranks are mentioned if they have at least this share of all losses.
 _UNJUDGED = 0.05
 #: Below this, a share of a difference is not mentioned.
 _NOTICED = 0.005
+#: From this on, a share is shown as 100 %.
+_WHOLE = 0.995
 
 
 class VerdictLabel(NamedTuple):
@@ -254,11 +256,13 @@ def unanswered(page: "NightPage") -> Sentence | None:
     found = page.unanswered
     if found is None:
         return None
-    # All queries of tonight, including those that are not in the baseline.
     queries = page.mean["queries"]
     if page.record["options"]["missing_query"] == "skip":
+        # The mean leaves these queries out.
         queries += found.now
-    queries = max(queries, (page.row or page.mean)["queries"])
+    if page.row is not None:
+        # The comparison may be by a measure that covers more queries than NDCG.
+        queries = max(queries, page.row["queries"])
     most = f"{found.before:,}"
     if found.before and len(page.baseline.nights) > 1:
         most = f"at most {most}"
@@ -354,7 +358,7 @@ WHY: Sequence[Rule] = (unanswered, answered, cause, spread, slices, no_slice, mi
 def partly(page: "NightPage") -> Sentence | None:
     """For which queries the page shows what moved, if not for all that changed."""
     moved = page.moved
-    if moved is None or not explains(page) or not moved.sums or moved.share >= 0.995:
+    if moved is None or not explains(page) or not moved.sums or moved.share >= _WHOLE:
         return None
     which = "whose documents all these nights keep"
     if moved.queries == min(len(page.queries), EXPLAINED):

@@ -119,20 +119,25 @@ def run_measures(
     with_lengths = lists.selectExpr(*run_key, DOCUMENTS, f"size({DOCUMENTS}) as length")
     documents = documents_of(with_lengths, [*run_key, "length"])
     documents = documents.where(within(RANK, cutoffs[-1]))
+    # One row per run and item, then one row per run.
     shown = documents.groupBy(*run_key, "doc_id").agg(*_by_item(cutoffs, measures))
-    if items is None:
-        shown = shown.withColumn(IN_CATALOG, F.lit(None).cast("boolean"))
-    else:
-        shown = _joined(items, shown, [IN_CATALOG])
+    shown = _with_membership(shown, items)
     totals = shown.groupBy(*run_key).agg(*_by_run(cutoffs, measures))
-    size = 0 if items is None else items.items.catalog_size
-    structs = ", ".join(_at_cutoff(k, measures, size) for k in cutoffs)
-    exploded = totals.select(*run_key, "lists", F.expr(f"explode(array({structs})) as at"))
-    long = exploded.select(*run_key, "lists", "at.*")
+    catalog_size = 0 if items is None else items.items.catalog_size
+    at_cutoffs = ", ".join(_at_cutoff(k, measures, catalog_size) for k in cutoffs)
+    exploded = totals.selectExpr(*run_key, "lists", f"explode(array({at_cutoffs})) as at")
+    long = exploded.selectExpr(*run_key, "lists", "at.*")
+    values = {name: f"nullif({name}, {_NOTHING})" for name in RUN_COLUMNS}
     if items is None:
-        long = long.withColumn("unknown_items", F.lit(None).cast("bigint"))
-    values = {name: F.expr(f"nullif({name}, {_NOTHING})") for name in RUN_COLUMNS}
-    return long.withColumns(values)
+        values["unknown_items"] = sql.null("bigint")
+    return long.withColumns(sql.columns(values))
+
+
+def _with_membership(shown: DataFrame, items: EngineItems | None) -> DataFrame:
+    """The items shown by a run with the column IN_CATALOG, which is null without a catalog."""
+    if items is None:
+        return shown.withColumn(IN_CATALOG, F.lit(None).cast("boolean"))
+    return _joined(items, shown, [IN_CATALOG])
 
 
 def list_means(
@@ -147,20 +152,26 @@ def list_means(
     cutoffs = measures.cutoffs_for(*names)
     documents = documents_of(lists, ["run", *key]).where(within(RANK, cutoffs[-1]))
     of_lists = with_items(documents, items, measures).groupBy("run", *key).agg(*_by_list(measures))
-    columns: dict[str, Column] = {}
-    for name in names:
-        measure = measures.beside_ndcg[name]
+    values = _values_of_lists(measures)
+    means = {column: f"avg({column})" for column in values}
+    for k in cutoffs:
+        counts = []
+        for name in names:
+            if _asks(name, k, measures):
+                counts.append(f"count({column_at(name, k)})")
+        means[column_at("listed_queries", k)] = f"array_max(array({', '.join(counts)}))"
+    with_values = of_lists.withColumns(sql.columns(values))
+    return with_values.groupBy("run", *key[:-1]).agg(*sql.aggregates(means))
+
+
+def _values_of_lists(measures: MeasureSet) -> dict[str, str]:
+    """The SQL of each list measure at each cutoff, by column, such as novelty_10."""
+    values = {}
+    for name, measure in measures.beside_ndcg.items():
         for k in measures.cutoffs_for(name):
             sums = {total: column_at(total, k) for total in measure.sums}
-            value = measure.values[name](_names(k, sums))
-            columns[column_at(name, k)] = F.expr(value)
-    valued = of_lists.withColumns(columns)
-    means = [F.avg(column).alias(column) for column in columns]
-    for k in cutoffs:
-        counts = [F.count(column_at(n, k)) for n in names if k in measures.cutoffs_for(n)]
-        largest = F.greatest(*counts) if len(counts) > 1 else counts[0]
-        means.append(largest.alias(column_at("listed_queries", k)))
-    return valued.groupBy("run", *key[:-1]).agg(*means)
+            values[column_at(name, k)] = measure.values[name](_names(k, sums))
+    return values
 
 
 def _by_list(measures: MeasureSet) -> list[Column]:

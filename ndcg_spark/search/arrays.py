@@ -134,6 +134,7 @@ class ArrayScorer:
             is_refused |= has_no_gain & is_scored
         if convention.missing_query == "skip":
             ndcg[is_missing] = math.nan
+        # A cutoff at which any list is refused gives no scores.
         ndcg[:, is_refused.any(axis=0)] = math.inf
         return ndcg
 

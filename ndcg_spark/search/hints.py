@@ -53,14 +53,20 @@ def run_means(compared: Iterable[Compared], targets: Targets, trial: Trial) -> l
     for run in sorted(set(given_scores).union(targets.means), key=_in_order):
         given = given_scores.get(run, [])
         ours = our_scores.get(run, [])
+        given_mean = targets.means.get(run)
+        if given_mean is None:
+            given_mean = _mean(given)
+        our_mean = our_means.get(run)
+        if ours:
+            our_mean = _mean(ours)
         mean = RunMean(
             run.dataset,
             run.run,
             cutoff=depth_of(trial, run.cutoff, targets),
             given_queries=len(given) or None,
-            given=targets.means[run] if run in targets.means else _mean(given),
+            given=given_mean,
             queries=len(ours) or None,
-            ours=_mean(ours) if ours else our_means.get(run),
+            ours=our_mean,
         )
         found.append(mean)
     return found
@@ -115,7 +121,8 @@ def _are_cut_off(differing: Iterable[Compared], targets: Targets) -> bool:
     for row in differing:
         if row.given is None or row.ours is None:
             return False
-        if not 0 < row.ours - row.given < unit:
+        lost = row.ours - row.given
+        if lost <= 0 or lost >= unit:
             return False
     return True
 

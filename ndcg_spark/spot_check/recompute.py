@@ -66,7 +66,7 @@ class Bucket(NamedTuple):
 
 
 class InputTable(NamedTuple):
-    """An input table, as the engine has it and as this process reads it."""
+    """An input table, which the engine and, if possible, this process can read."""
 
     name: str
     table: DataFrame

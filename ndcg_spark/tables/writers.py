@@ -260,6 +260,7 @@ def _markdown(text: str) -> str:
 def _latex_cell(heading: str, value: Any) -> str:
     text = _latex(cell(heading, value))
     if value is not None and (heading == "interval" or not isinstance(value, str)):
+        # A minus sign is longer than a hyphen.
         text = text.replace("-", "$-$")
     if not isinstance(value, Marked):
         return text

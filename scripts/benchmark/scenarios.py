@@ -126,10 +126,11 @@ def runs(setting: Setting) -> list[Program]:
     return programs
 
 
-def library(_: Setting) -> list[Program]:
+def library(setting: Setting) -> list[Program]:
     """The library as a notebook calls it, twenty times in a session of each engine."""
+    calls = max(1, round(20 * setting.scale))
     return [
-        module(engine, "scripts.benchmark.library", engine, "20")
+        module(engine, "scripts.benchmark.library", engine, str(calls))
         for engine in ("embedded", "spark")
     ]
 

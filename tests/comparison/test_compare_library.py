@@ -1,6 +1,7 @@
 """The library's `compare` with whatever people have for a table, and what it shows."""
 
 import datetime
+import functools
 
 import numpy as np
 import pandas as pd
@@ -90,15 +91,20 @@ def under(convention, session=None, **more):
     return evaluate(JUDGED, LISTED, 1, convention, session=session, **more)
 
 
+@pytest.fixture(scope="module")
+def evaluated(session):
+    """The scores under a convention, lazy or not, which are computed once."""
+    return functools.cache(
+        lambda convention, is_lazy: under(convention, session if is_lazy else None)
+    )
+
+
 @pytest.mark.parametrize("lazy", [(False, False), (False, True), (True, True)])
 @pytest.mark.parametrize("by_run", [False, True])
-def test_scores_of_two_conventions_are_not_compared(session, lazy, by_run):
-    first, second = (session if is_lazy else None for is_lazy in lazy)
-
-    def pair(one, other):
-        if by_run:
-            return {"new": under(one, first), "old": under(other, second)}, "old"
-        return under(one, first), under(other, second)
+def test_scores_of_two_conventions_are_not_compared(evaluated, lazy, by_run):
+    def pair(*conventions):
+        new, old = map(evaluated, conventions, lazy)
+        return ({"new": new, "old": old}, "old") if by_run else (new, old)
 
     with pytest.raises(ConfigurationError, match="trec_eval"):
         compare(*pair("standard", "trec_eval"))

@@ -6,7 +6,10 @@ from kept_nights import committed_night, record
 
 from ndcg_spark.gate.past_changes import unknown_changes
 
-SIDES = ({"side": "old", "difference": -0.021}, {"side": "new", "difference": -0.0178})
+SIDES = (
+    {"side": "old", "reading": 1, "difference": -0.021},
+    {"side": "new", "reading": 1, "difference": -0.0178},
+)
 PASSED = result("pass")
 
 

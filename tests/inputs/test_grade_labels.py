@@ -380,6 +380,7 @@ def test_labels_may_have_commas_and_equal_signs(tmp_path):
 
 
 @pytest.mark.embedded
+@pytest.mark.usefixtures("few_presets")
 @pytest.mark.parametrize(
     "command",
     [

@@ -9,7 +9,7 @@ def seeds(config):
     first, colon, last = (config.getoption("--road-seeds") or "").partition(":")
     if first:
         return range(int(first), int(last)) if colon else range(int(first))
-    few, many = (16, 200) if config.getoption("--engine") == "embedded" else (5, 40)
+    few, many = (10, 200) if config.getoption("--engine") == "embedded" else (3, 40)
     return range(many if config.getoption("--thorough") else few)
 
 

@@ -116,7 +116,7 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
     on_disk = "://" not in output
     told.touch()
     publish(output, "e-1", ndcg_from("e-1"), datasets=["web", "shop"])
-    few, many = (8, 200) if on_disk else (5, 50)
+    few, many = 5, (200 if on_disk else 50)
     for kill in range(many if thorough else few):
         begun = PROCESSES.Event()
         process = started(work, output, str(told), kill, {**os.environ}, 0.3, begun)
@@ -141,17 +141,16 @@ def test_kills_at_any_moment_leave_every_night_whole_and_lose_nothing(output, tm
 
 @pytest.mark.slow
 def test_four_evaluations_at_once_lose_nothing(tmp_path, thorough):
-    output, told, begun = (
-        str(tmp_path / "out"),
-        [tmp_path / f"told{number}" for number in range(4)],
-        PROCESSES.Event(),
-    )
-    processes = [
-        started(work, output, str(file), 100 + n, {**os.environ}, 3600.0, begun)
-        for n, file in enumerate(told)
-    ]
+    output = str(tmp_path / "out")
+    told = {tmp_path / f"told{number}": PROCESSES.Event() for number in range(4)}
+    processes = []
+    for number, (file, begun) in enumerate(told.items()):
+        file.touch()
+        given = (output, str(file), 100 + number, {**os.environ}, 3600.0, begun)
+        processes.append(started(work, *given))
     try:
-        begun.wait(60)
+        for begun in told.values():
+            begun.wait(60)
         read_for(output, 30 if thorough else 1.5)
     finally:
         for process in processes:

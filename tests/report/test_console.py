@@ -116,6 +116,7 @@ def hostile(tmp_path_factory):
     return folder
 
 
+@pytest.mark.usefixtures("few_presets")
 @pytest.mark.parametrize("command", PRINTING)
 def test_no_name_that_is_printed_can_control_a_terminal(hostile, command):
     done = command_line(*command.split(" "), cwd=hostile, NO_COLOR="1")

@@ -49,6 +49,15 @@ OPTION_VALUES = {
 }
 
 
+def random_convention(chance):
+    """A convention of random values, and these."""
+    # Most options contradict each other.
+    while True:
+        options = {option: chance.choice(values) for option, values in OPTION_VALUES.items()}
+        with contextlib.suppress(ConventionError):
+            return Convention(**options), {(name, str(value)) for name, value in options.items()}
+
+
 def conventions(count):
     """Random conventions, so many or more, until every value of every option is in one of them."""
     chance = random.Random(1)  # noqa: S311  # conventions that repeat are what is wanted
@@ -56,13 +65,11 @@ def conventions(count):
     yield Convention(gain="judged", negative="keep", ideal="retrieved", ties="best")
     unseen = {(option, str(value)) for option, values in OPTION_VALUES.items() for value in values}
     while count > 0 or unseen:
-        options = {option: chance.choice(values) for option, values in OPTION_VALUES.items()}
-        has = {(option, str(value)) for option, value in options.items()}
-        # Most options contradict each other.
-        with contextlib.suppress(ConventionError):
-            if not unseen or has & unseen:
-                yield Convention(**options)
-                unseen, count = unseen - has, count - 1
+        # Of some, the one with the most values that are new.
+        some = [random_convention(chance) for _ in range(20)]
+        convention, has = max(some, key=lambda one: len(one[1] & unseen))
+        yield convention
+        unseen, count = unseen - has, count - 1
 
 
 def random_lists(convention, seed, count=15):

@@ -11,7 +11,7 @@ import pytest
 import sessions
 from kept_nights import only_night
 from pyspark.sql import functions as F
-from sessions import on_spark
+from sessions import many, on_spark
 from tables import arrow_judgments, arrow_results, judgment, result
 
 from ndcg_spark import config
@@ -134,9 +134,9 @@ DEFECTS = [
     on_spark(DEFECTS, other_ties, a_null_read_as_a_number),
     ids=lambda defect: defect.__name__,
 )
-def test_a_defect_of_one_list_in_ten_is_found(engine, settings, monkeypatch, thorough, defect):
+def test_a_defect_of_one_list_in_ten_is_found(engine, settings, monkeypatch, defect):
     defect(monkeypatch)
-    tries = 20 if thorough else 3
+    tries = many(2, 1, 20)
     found = 0
     for day in range(1, tries + 1):
         try:

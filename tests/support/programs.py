@@ -26,6 +26,9 @@ PROCESSES.set_forkserver_preload(
         "pyarrow.parquet",
         "pysail.spark",
         "pyspark.sql.connect.session",
+        # What an export to Iceberg imports, but its catalog, which reads the environment.
+        "pyiceberg.table",
+        "sqlalchemy.orm",
     ]
 )
 

@@ -75,7 +75,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def _local_spark() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    options = f"{QUICK_OPTIONS} {java_options} -Xms512m -Xmn256m"
+    options = f"{QUICK_OPTIONS} {java_options} -Xms1g -Xmn640m"
     return (
         SparkSession.builder.master("local[2]")
         .appName("tests")
