@@ -36,6 +36,34 @@ def hidden(*steps: str) -> Iterator[None]:
         LOGGER.removeFilter(is_shown)
 
 
+@contextlib.contextmanager
+def kept_warnings() -> Iterator[list[str | Notice]]:
+    """The warnings that are logged within the block, each once."""
+    keeper = _WarningKeeper(logging.WARNING)
+    LOGGER.addHandler(keeper)
+    try:
+        yield keeper.warnings
+    finally:
+        LOGGER.removeHandler(keeper)
+
+
+class _WarningKeeper(logging.Handler):
+    """Keeps the sentences of warnings as they were given, before advice is worded."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.warnings: list[str | Notice] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "step", None) != "warning":
+            return
+        sentence: str | Notice = record.getMessage()
+        if isinstance(record.args, tuple) and isinstance(record.args[0], Notice):
+            sentence = record.args[0]
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
+
+
 class Clock:
     """Measures steps in seconds, and logs what they do.
 

@@ -462,6 +462,58 @@ def test_the_command_is_run_at_any_end(ended, end, code):
     assert ("ndcg-spark nights" in said["text"]) == (code in (1, 3, 4))
 
 
+def test_a_signal_says_to_run_it_again(ended):
+    configured, told = ended
+    after_evaluation(configured(), 137)
+    assert told()["text"].endswith("Earlier nights are intact; run it again.")
+
+
+WARNINGS = ["a file has no line end", "web: language=en fell", *map(str, range(6))]
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_the_text_has_the_warnings_of_the_evaluation_once(ended, is_published):
+    configured, told = ended
+    warned = replace(FAILED[0], warnings=("language=en fell",))
+    if is_published:
+        notify(configured(), 5, outcome=outcome(verdicts=[warned]), warnings=WARNINGS)
+    else:
+        notify_failure(configured(), InputError("why"), warnings=WARNINGS)
+    lines = told()["text"].splitlines()
+    said = [line for line in lines if line.startswith(("warning: ", "and "))]
+    first = ["warning: a file has no line end"]
+    if is_published:
+        numbers = [f"warning: {number}" for number in range(4)]
+        assert said == [
+            "warning: language=en fell",
+            *first,
+            *numbers,
+            "and 2 more warnings, see the log of the job",
+        ]
+    else:
+        assert said[:2] == [*first, "warning: web: language=en fell"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "arguments", "end"),
+    [
+        ("missing_run", {}, "evaluate --config FILE --date 2026-11-20"),
+        ("missing_dataset", {}, "evaluate --config FILE --date 2026-11-20"),
+        ("missing_run", {"overridden": True}, "evaluate the night again."),
+        ("missing_run", {"file": None}, "evaluate the night again."),
+        ("dropped", {}, None),
+    ],
+)
+def test_the_text_says_what_to_do_when_missing_data_arrives(ended, reason, arguments, end):
+    configured, told = ended
+    settings = configured()
+    settings._source = {"file": "FILE", "overridden": False, **arguments}
+    verdict = replace(FAILED[0], reason=reason)
+    notify(settings, 6, outcome=outcome(verdicts=[verdict]))
+    advice = [line for line in told()["text"].splitlines() if "evaluate the night again" in line]
+    assert [line.endswith(str(end)) for line in advice] == ([] if end is None else [True])
+
+
 def test_an_evaluation_that_cannot_be_printed_is_told_with_its_outcome(ended):
     configured, told = ended
     notify_failure(configured(), SystemExit(141), outcome())
@@ -485,6 +537,18 @@ def test_the_program_tells_its_end_once(tmp_path, words, code):
     told = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
     assert (done.returncode, told["exit_code"]) == (0 if code == 137 else code, code)
     assert bool(told["evaluation_id"]) == (words == ("evaluate",))
+
+
+def test_the_cause_of_a_refusal_is_told_with_it(tmp_path):
+    configuration(tmp_path)
+    cut_off = (tmp_path / "run.txt").read_text(encoding="utf-8").strip() + "\nq1 Q0 d9 9 -9"
+    (tmp_path / "run.txt").write_text(cut_off, encoding="utf-8")
+    hook = f'{sys.executable} -c \'import sys; open("told.json", "a").write(sys.stdin.read())\''
+    words = ("evaluate", "qrels.txt", "run.txt", "--on-end", hook)
+    done = command_line(*words, cwd=tmp_path)
+    told = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
+    assert (done.returncode, told["exit_code"]) == (3, 3)
+    assert "no line end" in told["text"]
 
 
 def test_a_signal_is_told_after_it_and_what_was_published_is_exported(ended, monkeypatch):

@@ -32,9 +32,9 @@ from ndcg_spark.report.console import (
     refuse_unwritable,
 )
 from ndcg_spark.scratch import Scratch
-from ndcg_spark.steps import hidden, report_step
+from ndcg_spark.steps import hidden, kept_warnings, report_step
 from ndcg_spark.text import expanded, unknown_name
-from ndcg_spark.voices import GiveTable
+from ndcg_spark.voices import GiveTable, Notice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -159,8 +159,9 @@ def _evaluate_night(
     is_silent = is_merged(style)
     config = _loaded(arguments, is_silent)
     outcome = None
+    warnings: Sequence[str | Notice] = ()
     try:
-        with engine_imports():
+        with engine_imports(), kept_warnings() as warnings:
             if per_query:
                 formats = ", ".join(_QUERY_FORMATS)
                 is_printable = style is None or style in _QUERY_FORMATS
@@ -186,9 +187,9 @@ def _evaluate_night(
             if not per_query:
                 print_outcome(outcome, style)
     except (Exception, SystemExit) as error:
-        notify_failure(config, error, outcome, is_silent)
+        notify_failure(config, error, outcome, is_silent, warnings)
         raise
-    notify(config, outcome.exit_code, None, outcome, is_silent)
+    notify(config, outcome.exit_code, None, outcome, is_silent, warnings)
     raise SystemExit(outcome.exit_code)
 
 
@@ -213,20 +214,23 @@ def _evaluate_range(
     done: list[job.Evaluated] = []
     _refuse_if(junit and configs[0].gate is None, "--junit needs a [gate] in the configuration")
     refuse_unwritable("junit", junit, remove=True)
+    warnings: list[str | Notice] = []
     try:
-        with engine_imports():
+        with engine_imports(), kept_warnings() as warnings:
             for one in job.evaluate_range(configs, accept_first):
                 done.append(one)
                 if one.refusal is not None:
-                    notify_failure(one.config, one.refusal, None, is_silent)
+                    notify_failure(one.config, one.refusal, None, is_silent, warnings)
                 else:
-                    notify(one.config, one.exit_code, None, one.outcome, is_silent)
+                    notify(one.config, one.exit_code, None, one.outcome, is_silent, warnings)
+                # Each date has its own warnings.
+                warnings.clear()
     except (Exception, SystemExit) as error:
         failed = configs[len(done)]
         if done:
             advice = f"continue with --from {failed.date}"
             report_step("note", f"the dates before {failed.date} are done; {advice}")
-        notify_failure(failed, error, None, is_silent)
+        notify_failure(failed, error, None, is_silent, warnings)
         raise
     if junit is not None:
         write_junit(junit, itertools.chain.from_iterable(one.verdicts for one in done))

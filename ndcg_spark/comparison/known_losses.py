@@ -5,11 +5,12 @@ acknowledged use this module, so that they agree on what is in force.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ndcg_spark.comparison.baselines import has_options_of
+from ndcg_spark.comparison.baselines import has_options_of, is_accepted_for
 from ndcg_spark.nights.log import Night
+from ndcg_spark.nights.reader import earlier
 
 #: The fields that identify the same result in two nights.
 _SUBJECT = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
@@ -117,3 +118,73 @@ def _results_of(night: Night, word: str) -> list[Result]:
         if result["result"] == word:
             results.append(result)
     return results
+
+
+class PastLoss(NamedTuple):
+    """A loss that becomes part of the baseline if a night is accepted."""
+
+    run: str
+    #: The date of the night that failed.
+    date: str
+    #: The result that failed on that night.
+    result: Result
+    #: Whether the loss was acknowledged and is not repaired.
+    is_acknowledged: bool
+
+
+def losses_to_accept(
+    tonight: Night,
+    results: Iterable[Result],
+    nights: Iterable[Night],
+    runs: Collection[str],
+) -> list[PastLoss]:
+    """The known losses of these runs that become part of the baseline if a night is accepted.
+
+    A run has such a loss if its loss is acknowledged, or if it failed on the newest night that
+    compared it, and tonight does not compare it. A run that passes tonight has none. `results`:
+    tonight's results.
+    """
+    before = earlier(nights, tonight.dataset, tonight.evaluated_on)
+    known = acknowledgements([*before, tonight], tonight.evaluated_on)
+    tonights = list(results)
+    found = []
+    for run in runs:
+        words = [result["result"] for result in _of_run(run, tonights)]
+        has_failed = "fail" in words
+        has_passed = "pass" in words and not has_failed
+        if has_passed:
+            continue
+        loss = _acknowledged_loss(run, known)
+        if loss is None and not has_failed:
+            loss = _newest_loss(run, before)
+        if loss is not None:
+            found.append(loss)
+    return found
+
+
+def _acknowledged_loss(run: str, known: Iterable[Acknowledgement]) -> PastLoss | None:
+    """The newest acknowledged loss of a run that is not repaired."""
+    for one in known:
+        lasting = _of_run(run, one.lasting)
+        if lasting:
+            return PastLoss(run, one.night.evaluated_on, lasting[0], is_acknowledged=True)
+    return None
+
+
+def _newest_loss(run: str, before: Sequence[Night]) -> PastLoss | None:
+    """The loss of a run on the newest night that compared it, unless the run passed or somebody
+    accepted the night for it.
+    """
+    for night in reversed(before):
+        if is_accepted_for(night, run):
+            return None
+        failed = _of_run(run, _results_of(night, "fail"))
+        if failed:
+            return PastLoss(run, night.evaluated_on, failed[0], is_acknowledged=False)
+        if _of_run(run, _results_of(night, "pass")):
+            return None
+    return None
+
+
+def _of_run(run: str, results: Iterable[Result]) -> list[Result]:
+    return [result for result in results if result["run"] == run]

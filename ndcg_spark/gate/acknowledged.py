@@ -5,11 +5,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import is_accepted_for
-from ndcg_spark.comparison.known_losses import Acknowledgement, acknowledgements, subject_of
+from ndcg_spark.comparison.known_losses import (
+    Acknowledgement,
+    PastLoss,
+    acknowledgements,
+    subject_of,
+)
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.gate.verdict import FAIL, PASS, Result, Verdict, checked_mean_of
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
+from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 from ndcg_spark.tolerance import ROUNDING
 
@@ -79,6 +85,17 @@ def in_force(known: Iterable[Acknowledgement]) -> Acknowledgement | None:
         if one.is_in_force:
             return one
     return None
+
+
+def accepted_loss_in_words(loss: PastLoss) -> str:
+    """The warning that accepting a night makes a known loss part of the baseline."""
+    result = loss.result
+    subject = checked_mean_of(result, loss.run)
+    details = [signed(result["difference"])]
+    if loss.is_acknowledged:
+        details.append("acknowledged")
+    failed = f"{subject} failed on {day(loss.date)} ({', '.join(details)})"
+    return f"accepting this night also accepts a known loss: {failed}"
 
 
 def losses_that_returned(

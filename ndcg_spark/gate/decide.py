@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
 from ndcg_spark.comparison.differences import causes as causes_of_change
-from ndcg_spark.comparison.known_losses import Acknowledgement
+from ndcg_spark.comparison.known_losses import Acknowledgement, losses_to_accept
 from ndcg_spark.comparison.matrix import Metric, read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.comparison.trend import falls_of_night
@@ -15,6 +15,7 @@ from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.errors import DONE, InputError, StorageError
 from ndcg_spark.gate.acknowledged import (
     NotCovered,
+    accepted_loss_in_words,
     in_force,
     known_before,
     losses_that_returned,
@@ -54,8 +55,10 @@ from ndcg_spark.gate.verdict import (
 )
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import earlier
+from ndcg_spark.tables.format import count, part, score
 from ndcg_spark.tables.format import difference as signed
-from ndcg_spark.tables.format import part, score
+from ndcg_spark.text import GOOD
+from ndcg_spark.tolerance import DECIMALS
 
 _MAX_CAUSES = 20
 #: How many runs are named at most if everything passes.
@@ -140,6 +143,8 @@ def judge(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
     If an acknowledgement does not cover a failure, a warning says why.
     """
     judged = _judge(inputs, accepted)
+    if accepted is not None:
+        judged = _with_warnings(judged, _losses_accepted(inputs, judged.verdict, accepted))
     if judged.verdict.verdict != FAIL:
         return judged
     known = known_before(inputs.tonight, inputs.nights)
@@ -152,8 +157,21 @@ def judge(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
     reasons = losses_that_returned(judged.verdict, known, inputs.nights)
     if newest is not None and uncovered is not None and not reasons:
         reasons.append(uncovered_in_words(newest, uncovered))
-    warnings = (*reasons, *judged.verdict.warnings)
-    return judged._replace(verdict=dataclasses.replace(judged.verdict, warnings=warnings))
+    return _with_warnings(judged, reasons)
+
+
+def _with_warnings(judged: Judged, warnings: Sequence[str]) -> Judged:
+    """The verdict with these warnings before its own."""
+    all_warnings = (*warnings, *judged.verdict.warnings)
+    return judged._replace(verdict=dataclasses.replace(judged.verdict, warnings=all_warnings))
+
+
+def _losses_accepted(inputs: GateInputs, verdict: Verdict, accepted: Acceptance) -> list[str]:
+    """A warning for each known loss that accepting the night makes part of the baseline."""
+    runs = accepted.runs or inputs.runs
+    results = map(vars, verdict.results)
+    losses = losses_to_accept(inputs.tonight, results, inputs.nights, runs)
+    return list(map(accepted_loss_in_words, losses))
 
 
 def _why_not_covered(
@@ -477,7 +495,7 @@ def _verdict_sentence(
     more = len(_sentences(deciding).keys() - shown.keys())
     sentences = list(shown.values())
     if more:
-        sentences[-1] += f" (and {more} more)"
+        sentences[-1] += f" (and {_more_comparisons(more, deciding[0])})"
     if causes and explains_change(causes[0]):
         sentences.append(_cause_in_words(causes[0]))
     return "; ".join(sentences)
@@ -486,34 +504,57 @@ def _verdict_sentence(
 def _all_pass(decisions: Sequence[Decided]) -> str:
     """The sentence if everything passes: `ndcg@10: bm25 0.4312 (+0.0021) against 7 good nights`.
 
-    It has the scores of the runs in the first check, and by how much they changed.
+    It has the scores of the runs by the first check, those that changed most first.
     """
     measured = [one for one in decisions if one.result.mean is not None]
     passed = [one for one in measured if one.result.result == PASS]
     if not measured:
         return "there are only warning checks"
-    shown = passed or measured
-    of_first_check = _results_of_first_check(shown)
-    named = ", ".join(map(_in_short, of_first_check[:_MAX_NAMED]))
-    all_runs = {one.result.run for one in shown}
-    more = len(all_runs) - min(len(of_first_check), _MAX_NAMED)
-    others = f" and {more} more" if more else ""
+    shown = _results_by_run(passed or measured)
+    shown.sort(key=_size_of_change, reverse=True)
+    named = shown[:_MAX_NAMED]
+    words = ", ".join(_in_short(one.result) for one in named)
+    more = len({one.result.run for one in measured}) - len(named)
+    others = f" and {count(more, 'more run')}" if more > 0 else ""
     warns = "" if len(passed) == len(decisions) else "; others only warn"
-    baseline = _baseline_in_words(shown[0])
-    against = f" {baseline}" if baseline else ""
-    mean = checked_mean_of(vars(shown[0].result))
-    return f"{mean}: {named}{others}{against}{warns}"
+    mean = checked_mean_of(vars(named[0].result))
+    return f"{mean}: {words}{others}{_against(named)}{warns}"
 
 
-def _results_of_first_check(decisions: Sequence[Decided]) -> list[Result]:
-    """One result per run, of the check and baseline of the first result."""
-    check = decisions[0].result.check
-    baseline = _baseline_in_words(decisions[0])
-    by_run: dict[str | None, Result] = {}
+def _more_comparisons(more: int, first: Decided) -> str:
+    """The other comparisons that decide a verdict: `1 more comparison fails`."""
+    comparisons = count(more, "more comparison")
+    if first.result.result == FAIL:
+        return f"{comparisons} {'fails' if more == 1 else 'fail'}"
+    return f"{comparisons} {'is' if more == 1 else 'are'} not decided"
+
+
+def _results_by_run(decisions: Sequence[Decided]) -> list[Decided]:
+    """One result per run: its first one about the same mean as the first result."""
+    mean = checked_mean_of(vars(decisions[0].result))
+    by_run: dict[str | None, Decided] = {}
     for one in decisions:
-        if one.result.check == check and _baseline_in_words(one) == baseline:
-            by_run.setdefault(one.result.run, one.result)
+        if checked_mean_of(vars(one.result)) == mean:
+            by_run.setdefault(one.result.run, one)
     return list(by_run.values())
+
+
+def _size_of_change(decided: Decided) -> float:
+    """By how much a run changed; 0 if it is compared only with a minimum."""
+    result = decided.result
+    if result.baseline is None or result.difference is None:
+        return 0.0
+    return abs(round(result.difference, DECIMALS))
+
+
+def _against(decisions: Sequence[Decided]) -> str:
+    """What these results are compared with, after a space; empty if only with a minimum."""
+    baselines = list(dict.fromkeys(map(_baseline_in_words, decisions)))
+    if len(baselines) == 1:
+        return f" {baselines[0]}" if baselines[0] else ""
+    if all(one.result.baseline == GOOD for one in decisions):
+        return " against the good nights of each run"
+    return " against the baselines of each run"
 
 
 def _baseline_in_words(decided: Decided) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.references import accepted_reference
 from ndcg_spark.comparison.sources import ScoreCache
@@ -15,6 +16,7 @@ from ndcg_spark.gate.decide import judge
 from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.settings import GateConfig
 from ndcg_spark.gate.verdict import FAIL, Verdict
+from ndcg_spark.job.reasons import refuse_no_reason
 from ndcg_spark.nights import log
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.steps import report_step
@@ -53,10 +55,7 @@ def refuse_contradictions(decision: Decision) -> None:
     if decision.until is not None and decision.acknowledged is None:
         sentence = "it says how long a loss is acknowledged; give a reason"
         raise ConfigurationError(sentence, option="until")
-    if decision.acknowledged is not None and not decision.acknowledged.strip():
-        raise ConfigurationError(
-            "it needs a reason, which the log keeps; say why", option="acknowledge"
-        )
+    refuse_no_reason(decision.acknowledged, "acknowledge")
 
 
 def refuse_unknown_runs(
@@ -146,17 +145,23 @@ def report_accepted_means(
     measure, cutoff = night.measure_set.headline([row["cutoff"] for row in rows])
     column = MEASURES[measure].column
     for row in rows:
-        is_named = not runs or row["run"] in runs
+        run = row["run"]
+        is_named = not runs or run in runs
         if row["cutoff"] != cutoff or not is_named or row[column] is None:
             continue
+        if run in night.unmeasured:
+            report_step("accepted", f"{run}: not measured, so its level does not change")
+            continue
         before = accepted_reference(
-            row["run"], night, nights, lambda other: scores.source(other).runs, gate.nights
+            run, night, nights, lambda other: scores.source(other).runs, gate.nights
         )
         previous = ""
         if before is not None:
-            old = _mean_of_run(scores.mean_rows(before.nights[0]), row["run"], column, cutoff)
+            old = _mean_of_run(scores.mean_rows(before.nights[0]), run, column, cutoff)
             previous = f", was {score(old)} on {before.first}"
-        what = f"{row['run']}: {measure_at(column, cutoff)} {score(row[column])}{previous}"
+            if not has_judgments_of(before.nights[0], night):
+                previous += " under different judgments, so the two cannot be compared"
+        what = f"{run}: {measure_at(column, cutoff)} {score(row[column])}{previous}"
         report_step("accepted", what)
 
 

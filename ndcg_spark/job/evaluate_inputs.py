@@ -36,6 +36,7 @@ from ndcg_spark.job.inputs import (
 )
 from ndcg_spark.job.other_ids import about_renamed_queries
 from ndcg_spark.job.publish_scores import Published, publish, write_scores
+from ndcg_spark.job.reasons import refuse_no_reason
 from ndcg_spark.job.verify import verify
 from ndcg_spark.nights.commit import Publication, log_attempt
 from ndcg_spark.scoring.counted_queries import make_slices
@@ -261,10 +262,7 @@ def _refuse_unusable(
 ) -> None:
     if unverified is None:
         return
-    if not unverified.strip():
-        raise ConfigurationError(
-            "it needs a reason, which the log keeps; say why", option="publish-unverified"
-        )
+    refuse_no_reason(unverified, "publish-unverified")
     if config.output is None:
         raise ConfigurationError(
             "nothing is published without an output; name one", option="publish-unverified"

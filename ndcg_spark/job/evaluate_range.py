@@ -20,6 +20,7 @@ from ndcg_spark.gate.verdict import Verdict, accept_command
 from ndcg_spark.job.evaluate_inputs import EvaluationOutcome, evaluate
 from ndcg_spark.job.gate import usable_gate
 from ndcg_spark.job.inputs import engine_for
+from ndcg_spark.job.reasons import refuse_no_reason
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import report_step
@@ -110,9 +111,7 @@ def _refuse_unusable(configs: Sequence[EvaluationConfig], accept_first: str | No
         what = "the nights of a range are published, but there is no output"
         raise ConfigurationError(what, Give("output", words="give"), option="from")
     if accept_first is not None:
-        if not accept_first.strip():
-            problem = "it needs a reason, which the log keeps; say why"
-            raise ConfigurationError(problem, option="accept-first")
+        refuse_no_reason(accept_first, "accept-first")
         usable_gate(first)
     if first is not last and first.results.on(first.date) == first.results.on(last.date):
         what = "results: every date of the range would use the same results"

@@ -33,6 +33,7 @@ from ndcg_spark.job.decisions import (
     report_accepted_means,
     withdraw,
 )
+from ndcg_spark.job.reasons import refuse_no_reason
 from ndcg_spark.nights import log
 from ndcg_spark.nights.reader import (
     datasets_left_out,
@@ -74,9 +75,7 @@ def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateCo
     if config.output is None:
         what = "gate: a verdict is published with its night, but there is no output"
         raise ConfigurationError(what, Give("output", words="give"))
-    if accepted is not None and not accepted.strip():
-        what = "it needs a reason, which the log keeps; say why"
-        raise ConfigurationError(what, option="accept-baseline")
+    refuse_no_reason(accepted, "accept-baseline")
     return config.gate
 
 
@@ -241,6 +240,8 @@ def _record_acknowledgement(night: log.Night, decision: Decision) -> None:
     until = until_date(night.evaluated_on, decision.until)
     log.revise(night, acknowledged={"reason": decision.acknowledged, "until": until})
     report_step("acknowledged", f"{night}, until {until}: {decision.acknowledged}")
+    kept = "the exit code of this command remains that of the verdict"
+    report_step("note", f"{kept}; later nights that are not worse exit with {DONE}")
 
 
 def _as_command(verdict: Verdict) -> Verdict:

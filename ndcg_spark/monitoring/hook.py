@@ -11,19 +11,19 @@ import re
 import shlex
 import subprocess
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
 from ndcg_spark.monitoring.metrics import failures_shown, measured_outcome, write_metrics
-from ndcg_spark.monitoring.summary import SIGNAL, summary_lines
+from ndcg_spark.monitoring.summary import SIGNAL, End, summary_lines
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
 from ndcg_spark.steps import report_step
 from ndcg_spark.text import from_home, masked_within, printable, program_of
-from ndcg_spark.voices import voice_of
+from ndcg_spark.voices import Notice, voice_of
 
 if TYPE_CHECKING:
     from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
@@ -41,19 +41,20 @@ def notify_failure(
     error: BaseException,
     outcome: "EvaluationOutcome | None" = None,
     is_silent: bool = False,
+    warnings: Sequence[str | Notice] = (),
 ) -> None:
     """Notify programs of an evaluation that ended with this error, possibly after its outcome.
 
     The output of the command is hidden if `is_silent`.
     """
     if isinstance(error, SystemExit):
-        notify(config, int(error.code or 0), None, outcome, is_silent)
+        notify(config, int(error.code or 0), None, outcome, is_silent, warnings)
     elif isinstance(error, NdcgSparkError):
         failure = error.worded(voice_of(config.source["file"]))
-        notify(config, error.exit_code, failure, outcome, is_silent)
+        notify(config, error.exit_code, failure, outcome, is_silent, warnings)
     else:
         failure = f"{type(error).__name__}: {error}"
-        notify(config, BUG, failure, outcome, is_silent)
+        notify(config, BUG, failure, outcome, is_silent, warnings)
 
 
 def notify(
@@ -62,10 +63,11 @@ def notify(
     failure: str | None = None,
     outcome: "EvaluationOutcome | None" = None,
     is_silent: bool = False,
+    warnings: Sequence[str | Notice] = (),
 ) -> None:
     """Write the metrics files if there is an outcome, and run the command, if they are configured.
 
-    The output of the command is hidden if `is_silent`.
+    The output of the command is hidden if `is_silent`. `warnings`: what the evaluation warned of.
     """
     nights: Sequence[Night] = ()
     has_listener = bool(config.on_end or os.environ.get(_TEXT_FILE))
@@ -78,8 +80,18 @@ def notify(
                 write_metrics(config, measured_outcome(outcome, dataset), nights)
     if has_listener:
         with failures_shown("on-end"):
-            content = _content(config, exit_code, failure, outcome, nights)
+            end = End(exit_code, failure, _in_words(warnings, config))
+            content = _content(config, end, outcome, nights)
             _pass_on(content, config.on_end, is_silent)
+
+
+def _in_words(warnings: Iterable[str | Notice], config: EvaluationConfig) -> list[str]:
+    """The sentences of warnings; advice names options as the user of a configuration does."""
+    voice = voice_of(config.source["file"])
+    sentences = []
+    for warning in warnings:
+        sentences.append(warning.worded(voice) if isinstance(warning, Notice) else warning)
+    return sentences
 
 
 def notify_unreadable(
@@ -190,8 +202,7 @@ def after_evaluation(config: EvaluationConfig, exit_code: int) -> None:
 
 def _content(
     config: EvaluationConfig,
-    exit_code: int,
-    failure: str | None,
+    end: End,
     outcome: "EvaluationOutcome | None",
     nights: Sequence[Night],
 ) -> dict[str, Any]:
@@ -206,14 +217,14 @@ def _content(
         datasets = list(outcome.datasets)
         verdicts = [verdict.as_json() for verdict in outcome.verdicts]
     sentences = "; ".join(verdict["sentence"] for verdict in verdicts)
-    lines = summary_lines(config, exit_code, failure, outcome, nights)
+    lines = summary_lines(config, end, outcome, nights)
     return {
         "evaluation_id": evaluation_id,
         "datasets": datasets,
         "evaluated_on": config.date.isoformat(),
         "output": config.output and config.dated(config.output),
-        "exit_code": exit_code,
-        "reason": failure or sentences or None,
+        "exit_code": end.code,
+        "reason": end.failure or sentences or None,
         "verdicts": verdicts,
         "verified": verified,
         "previous": _previous(config, datasets, nights),

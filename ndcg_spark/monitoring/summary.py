@@ -1,7 +1,7 @@
 """A summary of an evaluation that has ended, as a text for a chat or a log."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from ndcg_spark.comparison.trend import Falling, falls_of_night
@@ -12,7 +12,7 @@ from ndcg_spark.gate.acknowledged import acknowledged_in_words
 from ndcg_spark.gate.verdict import FAIL, Result, Verdict, drop_of, how_to_begin, side_changes
 from ndcg_spark.nights.log import Night
 from ndcg_spark.schemas import NEW, OLD
-from ndcg_spark.tables.format import difference, score
+from ndcg_spark.tables.format import count, difference, score
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import GOOD, baseline_run, masked
 from ndcg_spark.voices import command_line
@@ -26,49 +26,83 @@ Metric = tuple[str, Cutoff]
 _MOST_RUNS = 12
 #: The exit code of a process that a signal ended is the signal's number plus this.
 SIGNAL = 128
+#: The exit code of a process that was killed, as the system does if there is too little memory.
+_KILLED = SIGNAL + 9
+#: The most warnings that have a line, in addition to those of verdicts.
+_MOST_WARNINGS = 5
+
+
+class End(NamedTuple):
+    """How an evaluation ended: its exit code, what failed, and what it warned of."""
+
+    code: int
+    failure: str | None = None
+    warnings: Sequence[str] = ()
 
 
 def summary_lines(
     config: EvaluationConfig,
-    exit_code: int,
-    failure: str | None,
+    end: End,
     outcome: "EvaluationOutcome | None",
     nights: Sequence[Night],
 ) -> list[str]:
     """The lines of the text: each dataset with its runs, or what failed, and where to look."""
     if outcome is None:
         name = "evaluation" if config.dataset == "default" else config.dataset
-        line = _exit_code_line(name, config, exit_code, failure)
-        return [line, *_log_command(config, exit_code)]
+        line = _exit_code_line(name, config, end)
+        advice = _run_again(end) + _log_command(config, end)
+        return [line, *_warning_lines(end.warnings), *advice]
     lines: list[str] = []
     for dataset in outcome.datasets:
-        lines.extend(_dataset_lines(config, exit_code, dataset, outcome, nights))
-    if failure or not lines:
+        lines.extend(_dataset_lines(config, end.code, dataset, outcome, nights))
+    if end.failure or not lines:
         names = ", ".join(outcome.datasets) or "evaluation"
-        lines.append(_exit_code_line(names, config, exit_code, failure))
+        lines.append(_exit_code_line(names, config, end))
+    others = [warning for warning in end.warnings if not _is_said(warning, outcome.verdicts)]
+    return lines + _warning_lines(others)
+
+
+def _is_said(warning: str, verdicts: Iterable[Verdict]) -> bool:
+    """Whether a verdict has a warning, which is logged after the name of its dataset."""
+    for verdict in verdicts:
+        for own in verdict.warnings:
+            if warning in (own, f"{verdict.dataset}: {own}"):
+                return True
+    return False
+
+
+def _warning_lines(warnings: Sequence[str]) -> list[str]:
+    """A line per warning, up to a few."""
+    lines = [f"warning: {warning}" for warning in warnings[:_MOST_WARNINGS]]
+    more = len(warnings) - _MOST_WARNINGS
+    if more > 0:
+        lines.append(f"and {count(more, 'more warning')}, see the log of the job")
     return lines
 
 
-def _exit_code_line(
-    name: str,
-    config: EvaluationConfig,
-    exit_code: int,
-    failure: str | None = None,
-) -> str:
+def _run_again(end: End) -> list[str]:
+    """What to do after a signal, which says nothing about the input."""
+    if end.code <= SIGNAL:
+        return []
+    why = "It often means too little memory. " if end.code == _KILLED else ""
+    return [f"{why}Earlier nights are intact; run it again."]
+
+
+def _exit_code_line(name: str, config: EvaluationConfig, end: End) -> str:
     """`web of 2026-11-20: exit code 2.`, and what failed."""
-    line = f"{name} of {config.date}: exit code {exit_code}."
-    return f"{line} {failure}" if failure else line
+    line = f"{name} of {config.date}: exit code {end.code}."
+    return f"{line} {end.failure}" if end.failure else line
 
 
-def _log_command(config: EvaluationConfig, exit_code: int) -> list[str]:
+def _log_command(config: EvaluationConfig, end: End) -> list[str]:
     """The command that shows why an evaluation failed, if the log of an output says so."""
     # An evaluation that ended with a signal or a configuration error is not in the log.
-    if exit_code == ConfigurationError.exit_code or exit_code > SIGNAL:
+    if end.code == ConfigurationError.exit_code or end.code > SIGNAL:
         return []
     if config.output is None:
         return []
     output = masked(config.dated(config.output))
-    return [command_line("nights", [output], {})]
+    return [f"All nights and attempts: {command_line('nights', [output], {})}"]
 
 
 def _dataset_lines(
@@ -87,13 +121,14 @@ def _dataset_lines(
             means[row["run"]] = row[measure]
     verdicts = [verdict for verdict in outcome.verdicts if verdict.dataset == dataset]
     if not verdicts:
-        yield _exit_code_line(dataset, config, exit_code)
+        yield _exit_code_line(dataset, config, End(exit_code))
         yield from _lines_without_gate(config, dataset, means, metric, nights)
     for verdict in verdicts:
         yield f"{dataset} of {config.date}: {verdict_in_words(vars(verdict))}. {verdict.sentence}"
         yield from _lines_of_verdict(verdict, means, metric)
         yield from _other_findings(verdict)
         yield from _how_to_begin(config, verdict)
+        yield from _when_it_arrives(config, verdict)
     yield from _link(config, dataset)
 
 
@@ -121,6 +156,18 @@ def _how_to_begin(config: EvaluationConfig, verdict: Verdict) -> list[str]:
     if advice is None:
         return []
     return [f"{advice[:1].upper()}{advice[1:]}"]
+
+
+def _when_it_arrives(config: EvaluationConfig, verdict: Verdict) -> list[str]:
+    """What to do about missing runs and datasets, with the command if the file alone repeats it."""
+    if verdict.reason not in ("missing_run", "missing_dataset"):
+        return []
+    advice = "When the missing data has arrived, evaluate the night again"
+    file = config.source["file"]
+    if file is None or config.source["overridden"]:
+        return [f"{advice}."]
+    options = {"config": file, "date": config.date.isoformat()}
+    return [f"{advice}: {command_line('evaluate', [], options)}"]
 
 
 def _link(config: EvaluationConfig, dataset: str) -> list[str]:

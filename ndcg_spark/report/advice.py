@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.comparison.judged_apart import Rates, are_apart, depends_on_judged, largest_gaps
+from ndcg_spark.comparison.known_losses import PastLoss
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS
 from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
 from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS
@@ -416,20 +417,38 @@ def restore_items(page: NightPage) -> Sentence | None:
 
 
 def accepts_loss(page: NightPage) -> Sentence | None:
+    if accept_night(page) is None:
+        return None
+    accepted = runs_to_accept(page.results) or page.runs
+    losses = []
+    for loss in page.outline.losses_before:
+        if loss.run in accepted and not _has_recovered(page, loss.run, loss.date):
+            losses.append(loss)
+    if losses:
+        text = "Accepting this night also accepts {}."
+        return sentence("accepts_loss", text, joined(map(_past_loss, losses)))
     failed = page.outline.failed_before
-    if failed is None or accept_night(page) is None or _has_recovered(page, failed):
+    if failed is None:
+        return None
+    if _has_recovered(page, failed.record["verdict"]["run"], failed.evaluated_on):
         return None
     text = "Accepting this night also accepts the loss of {}, which failed and was not accepted."
     return sentence("accepts_loss", text, day(failed.evaluated_on))
 
 
-def _has_recovered(page: NightPage, failed: Night) -> bool:
-    """Whether the run of a failed night is known to be back at its earlier level."""
+def _past_loss(loss: PastLoss) -> Markup:
+    """A known loss: `the loss of 2 November in ltr (acknowledged)`."""
+    known = " (acknowledged)" if loss.is_acknowledged else ""
+    return marked("the loss of {} in {}{}", day(loss.date), name(loss.run), known)
+
+
+def _has_recovered(page: NightPage, run: str, date: str) -> bool:
+    """Whether a run that failed on a date is known to be back at its earlier level."""
     nights = page.baseline.nights
-    if not nights or nights[-1].evaluated_on >= failed.evaluated_on:
+    if not nights or nights[-1].evaluated_on >= date:
         # The baseline is not from before the loss.
         return False
-    row = page.compared.get(failed.record["verdict"]["run"])
+    row = page.compared.get(run)
     margin = page.compared_with.options.margin
     return row is not None and (row["difference"] or 0.0) >= -margin
 

@@ -25,6 +25,7 @@ from ndcg_spark.comparison.differences import (
     in_one_family,
 )
 from ndcg_spark.comparison.human_grades import HumanGrades
+from ndcg_spark.comparison.known_losses import PastLoss, losses_to_accept
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.sources import published_rows, row_order, with_comparable_nights
 from ndcg_spark.comparison.trend import History, Point, chained_stretch, metrics_of_lines
@@ -76,6 +77,8 @@ class Outline:
     previous: Night | None
     #: A failed night whose loss is also accepted if this night is accepted.
     failed_before: Night | None
+    #: The known losses that accepting this night adds to the baseline without showing them.
+    losses_before: Sequence[PastLoss] = ()
 
     @property
     def verdict(self) -> Mapping[str, Any]:
@@ -128,9 +131,11 @@ def outline(history: History, night: Night, request: Request, about: str | None 
     if before and before[-1].unverified is None:
         previous = before[-1]
     failed = None
+    losses: Sequence[PastLoss] = ()
     if night.row["verdict"]:
         # Without a gate there is nothing to accept.
         failed = failed_since_good(before)
+        losses = losses_to_accept(night, results_of(night), before, runs)
     return Outline(
         request=request,
         night=night,
@@ -140,6 +145,7 @@ def outline(history: History, night: Night, request: Request, about: str | None 
         other_baselines=other_baselines,
         previous=previous,
         failed_before=failed,
+        losses_before=losses,
     )
 
 

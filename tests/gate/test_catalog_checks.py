@@ -305,7 +305,7 @@ def test_a_loss_of_relevance_is_said_before_a_change_of_the_catalog(tmp_path):
         scores = {"als": BASE - 0.05}
         last = evaluate(tmp_path, both, f"2026-11-{at + 2:02}", scores, shown=shown)["web"]
         assert last.sentence.startswith("ndcg@10 of als fell by 0.0500")
-        assert "(and 1 more)" in last.sentence
+        assert "(and 1 more comparison fails)" in last.sentence
 
 
 def test_an_accepted_rise_is_where_later_nights_begin(tmp_path):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from gates import N, evaluate, gate, spread
+from logged import logged_steps
 
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.known_losses import acknowledged_now
@@ -161,6 +162,73 @@ def test_a_failure_against_another_baseline_is_not_covered(output):
     assert verdict.warnings[0].endswith("also fails against the good nights")
 
 
+ALL_QUERIES_NEW = {"hashes": (2,) * N}
+
+
+@pytest.mark.parametrize("is_acknowledged", [True, False])
+@pytest.mark.parametrize(("runs", "is_said"), [((), True), (("ltr",), True), (("bm25",), False)])
+def test_accepting_new_queries_says_which_losses_are_accepted(
+    output, is_acknowledged, runs, is_said
+):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    if is_acknowledged:
+        decide(output, 2, acknowledged="a smaller index")
+    scores = {"ltr": LOST, "bm25": BASE - 0.1}
+    renamed = evaluate(output, GATE, "2026-11-03", scores, **ALL_QUERIES_NEW)["web"]
+    assert (renamed.verdict, renamed.warnings) == ("none", ())
+    verdict = decide(output, 3, accepted="queries have new names", runs=runs)
+    said = [warning for warning in verdict.warnings if "also accepts a known loss" in warning]
+    assert len(said) == is_said
+    assert all("ltr failed on 2 November (-0.0500" in warning for warning in said)
+    assert all((", acknowledged)" in warning) == is_acknowledged for warning in said)
+
+
+@pytest.mark.parametrize(
+    ("between", "number"),
+    [
+        ({"ltr": BASE, "bm25": BASE - 0.1}, 0),  # It passed.
+        ({"ltr": LOST}, 1),  # Another run was missing, and it failed again.
+    ],
+)
+def test_a_loss_that_is_over_is_not_accepted(output, between, number):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    night(output, 3, **between)
+    scores = {"ltr": LOST, "bm25": BASE - 0.1}
+    evaluate(output, GATE, "2026-11-04", scores, **ALL_QUERIES_NEW)
+    assert len(decide(output, 4, accepted="queries have new names").warnings) == number
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, ["bm25: ndcg@10 0.5000, was 0.5000 on 2026-11-01", "ltr: ndcg@10 0.5500, was 0.6000"]),
+        (
+            ALL_QUERIES_NEW,
+            ["bm25: ndcg@10 0.5000, was 0.5000 on 2026-11-01 under different judgments"],
+        ),
+        ({"unknown_ids": {"ltr": "no document"}}, ["ltr: not measured"]),
+    ],
+)
+def test_accepting_says_what_levels_are_comparable(output, more, said):
+    scores = {"ltr": LOST, "bm25": BASE - 0.1}
+    evaluate(output, GATE, "2026-11-02", scores, **more)
+    with logged_steps() as steps:
+        decide(output, 2, accepted="a smaller index")
+    levels = [text for step, text in steps if step == "accepted"]
+    for start in said:
+        assert any(level.startswith(start) for level in levels), levels
+    is_other = any("different judgments" in level for level in levels)
+    assert is_other == ("hashes" in more)
+
+
+def test_a_loss_that_was_accepted_is_not_known_again(output):
+    night(output, 2, ltr=LOST, bm25=BASE - 0.1)
+    decide(output, 2, accepted="a smaller index")
+    scores = {"ltr": LOST, "bm25": BASE - 0.1}
+    evaluate(output, GATE, "2026-11-03", scores, **ALL_QUERIES_NEW)
+    assert decide(output, 3, accepted="queries have new names").warnings == ()
+
+
 def test_an_acknowledgement_is_withdrawn(output):
     night(output, 2, ltr=LOST, bm25=BASE - 0.1)
     decide(output, 2, acknowledged="a smaller index", until="2026-11-20")
@@ -223,6 +291,8 @@ WRONG = [
     ({"runs": ("ltr",)}, "run"),
     ({"until": "2026-12-01"}, "until"),
     ({"acknowledged": " "}, "acknowledge"),
+    ({"acknowledged": "REASON"}, "acknowledge"),
+    ({"accepted": "say why "}, "accept-baseline"),
     ({"acknowledged": "b", "until": "2026-10-01"}, "until"),
     ({"accepted": "a", "runs": ("lrt",)}, None),
 ]

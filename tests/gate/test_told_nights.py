@@ -202,3 +202,49 @@ def test_a_run_that_the_gate_names_is_never_given_up(tmp_path, runs):
     accept(tmp_path, 2, *runs)
     after = night(tmp_path, 3, held=held)
     assert (after.reason, after.run) == ("missing_run", "bm25")
+
+
+#: Levels above the first night, and what the sentence says: the largest change first, and at most three runs.
+MOVED = {
+    "both": ({"a": 0.001, "b": -0.004}, "b 0.5960 (-0.0040), a 0.6010 (+0.0010) against the good"),
+    "many": (
+        {"a": 0.001, "b": 0, "c": 0.002, "d": -0.005, "e": 0.003},
+        "d 0.5950 (-0.0050), e 0.6030 (+0.0030), c 0.6020 (+0.0020) and 2 more runs against",
+    ),
+}
+
+
+@pytest.mark.parametrize(("moved", "said"), MOVED.values(), ids=MOVED)
+@pytest.mark.parametrize("checks", [1, 2])
+def test_the_run_that_moved_most_is_named_first(tmp_path, moved, said, checks):
+    # With two checks, the first one is for one run that did not move most.
+    held = gate({"runs": ["a"]}, {"max_drop": 0.02}) if checks == 2 else DEFAULT
+    for day, scale, reason in ((1, 0, "first"), (2, 1, None)):
+        scores = {run: BASE + scale * by for run, by in moved.items()}
+        verdict = evaluate(tmp_path, held, f"2026-11-0{day}", scores, accepted=reason)["web"]
+    assert said in verdict.sentence
+
+
+def test_runs_with_different_good_nights_are_both_named(tmp_path):
+    scores = {"a": BASE, "b": BASE}
+    evaluate(tmp_path, DEFAULT, "2026-11-01", scores, accepted="first")
+    lost = {"a": BASE - 0.1, "b": BASE}
+    evaluate(tmp_path, DEFAULT, "2026-11-02", lost)
+    accept(tmp_path, 2, "a")
+    moved = {"a": BASE - 0.095, "b": BASE - 0.001}
+    sentence = evaluate(tmp_path, DEFAULT, "2026-11-03", moved)["web"].sentence
+    named = "a 0.5050 (+0.0050), b 0.5990 (-0.0010)"
+    assert sentence == f"ndcg@10: {named} against the good nights of each run"
+
+
+@pytest.mark.parametrize(
+    ("drops", "end"),
+    [
+        ({"a": 0.05, "b": 0.06}, "(and 1 more comparison fails)"),
+        ({"a": 0.05, "b": 0.06, "c": 0.07}, "(and 2 more comparisons fail)"),
+    ],
+)
+def test_what_is_counted_is_named(tmp_path, drops, end):
+    for day in (1, 2):
+        night(tmp_path, day, dict.fromkeys(drops, 0), accepted="first" if day == 1 else None)
+    assert night(tmp_path, 3, drops).sentence.endswith(end)

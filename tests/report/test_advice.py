@@ -8,6 +8,7 @@ from night_pages import FILE, against, changed, failed_page, judged, last_point
 
 from ndcg_spark.comparison.corrected import Corrected, Interval
 from ndcg_spark.comparison.human_grades import HumanEstimate
+from ndcg_spark.comparison.known_losses import PastLoss
 from ndcg_spark.comparison.moved_in_nights import Pair
 from ndcg_spark.comparison.trend import Falling
 from ndcg_spark.report import advice
@@ -340,6 +341,16 @@ def test_a_loss_of_a_failed_night_is_not_accepted_again_where_its_run_has_recove
     lost = changed(page, outline=later, row={"difference": -0.1})
     assert before.evaluated_on < page.night.evaluated_on
     assert (advice.accepts_loss(recovered), advice.accepts_loss(lost) is not None) == (None, True)
+
+
+@pytest.mark.parametrize(("run", "is_said"), [("hybrid", True), ("dense", False)])
+def test_the_known_losses_of_the_runs_to_accept_are_named(page, run, is_said):
+    # Only hybrid fails, so the page advises to accept the night for hybrid.
+    losses = (PastLoss(run, "2026-01-02", {}, is_acknowledged=True),)
+    asked = changed(page, outline=dataclasses.replace(page.outline, losses_before=losses))
+    said = advice.accepts_loss(asked)
+    assert (said is not None) == is_said
+    assert not is_said or ("2 January" in said.text and "(acknowledged)" in said.text)
 
 
 def test_commands_repeat_what_the_page_was_asked_for(page):
