@@ -117,7 +117,8 @@ def test_for_the_catalog_the_embedded_engine_reads_the_results_no_more_often(emb
 )
 def test_the_embedded_engine_runs_and_analyses_few_plans(embedded, case, analyses):
     # One more for text: it is parsed once, into a temporary table. The example has slices, too.
-    assert 1 <= embedded[case]["plans"] <= 4 + {"text": 1, "example": 2}.get(case, 0)
+    # One of five compares the ids of queries, as runs lack judged queries and have others.
+    assert 1 <= embedded[case]["plans"] <= 5 + {"text": 1, "example": 2}.get(case, 0)
     # The Connect client of Spark 4.0 asks for the schema wherever rows are grouped by names: eight times.
     assert embedded[case]["analyses"] <= analyses + 8 * (pyspark.__version__ < "4.1")
 

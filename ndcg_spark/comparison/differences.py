@@ -28,7 +28,11 @@ _CANCELLED = 0.1
 #: The keys of rows that are not columns of COMPARISONS.
 _BESIDE = ("cancels", "change", "change_queries")
 #: Flags of rows that are not tested: all differences are equal, or the slice is too small.
-_UNTESTED = frozenset({"too_few", "unchanged", "no_variation", "below_min_queries"})
+_UNTESTED = frozenset(
+    {"too_few", "unchanged", "no_variation", "below_min_queries", "few_effective"}
+)
+#: Flags of rows with too few queries, or too few equally weighted ones, which have no p value.
+_TOO_SMALL = frozenset({"below_min_queries", "few_effective"})
 #: The columns of the tests, which such rows lack.
 _TESTS = (
     "p_value",
@@ -214,8 +218,8 @@ def in_one_family(
 ) -> list[dict[str, Any]]:
     """Return COMPARISONS rows that were computed separately as if computed together.
 
-    p values are adjusted for all of them. Slices with fewer queries than the options require are
-    no longer tested.
+    p values are adjusted for all of them. Slices with fewer queries than the options require, and
+    rows whose weights leave fewer, are no longer tested.
     """
     together = []
     for row in rows:
@@ -223,15 +227,35 @@ def in_one_family(
         flags = [flag for flag in row["flags"] if flag not in ("doubt", "sides_disagree")]
         largest = _largest_plausible(row, options.alpha)
         copied = {**row, "flags": flags, "largest": largest}
-        is_small = row["attribute"] is not None and row["queries"] < options.min_queries
-        is_flagged = not MISSING_FLAGS.union({"below_min_queries"}).isdisjoint(flags)
-        if is_small and not is_flagged:
-            copied |= dict.fromkeys(_TESTS)
-            copied["flags"] = ["below_min_queries", *flags]
+        if MISSING_FLAGS.union(_TOO_SMALL).isdisjoint(flags):
+            too_small = _too_small(row, options.min_queries)
+            if too_small:
+                copied |= dict.fromkeys(_TESTS)
+                copied["flags"] = [*too_small, *flags]
         together.append(copied)
     _adjust_families(together, options.correction)
     _conclude(together, options)
     return _with_columns(together, COMPARISONS.names)
+
+
+def _too_small(row: Mapping[str, Any], min_queries: int) -> list[str]:
+    """The flags of a row with too few queries, or too few equally weighted ones."""
+    flags = []
+    if row["attribute"] is not None and row["queries"] < min_queries:
+        flags.append("below_min_queries")
+    effective = row["weight_effective_n"]
+    if effective is not None and _leaves_few(effective, row["queries"], min_queries):
+        flags.append("few_effective")
+    return flags
+
+
+def _leaves_few(effective: float, queries: int, min_queries: int) -> bool:
+    """Whether the weights leave fewer equally weighted queries than are needed for a test.
+
+    With an effective number near 1, the t distribution has nearly no degrees of freedom, and the
+    interval covers differences that no score can have. Equal weights leave all queries.
+    """
+    return effective < min_queries and effective < queries * (1 - EQUAL)
 
 
 def _largest_plausible(row: Mapping[str, Any], alpha: float) -> float | None:
@@ -342,6 +366,16 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
                 yield _Sample({**row, **numbers, absent: None}, units)
 
 
+def heaviest_query(sides: Sides, weights: pa.Table) -> tuple[str, float]:
+    """The query with the largest weight among those of both sides, and its share of the weight."""
+    queries = sides.own.queries
+    vector = weight_vector(weights, sides.key["dataset"], queries)
+    in_both = sides.own.covers() & sides.baseline.covers()
+    known = np.where(in_both & ~np.isnan(vector), vector, 0.0)
+    at = int(np.argmax(known))
+    return queries.ids[at].as_py(), float(known[at] / known.sum())
+
+
 @dataclasses.dataclass(frozen=True)
 class _Pair:
     """A run and its baseline, by query."""
@@ -408,10 +442,14 @@ def _described(
         flags.append("few_answered")
     if not missing and is_slice and len(paired) < options.min_queries:
         flags.insert(0, "below_min_queries")
+    effective = _effective_number(weights[paired])
+    if not missing and _leaves_few(effective, len(paired), options.min_queries):
+        flags.append("few_effective")
     if pair.rejudged[paired].any():
         flags.append("other_judgments")
     flags.extend(_flags_of(pair.apart[paired]))
     row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired))}
+    row["weight_effective_n"] = effective
     row |= _total_change(pair.apart[both])
     row |= _wins_and_losses(pair.apart[paired])
     row |= _means_and_test(
@@ -419,10 +457,18 @@ def _described(
         pair.theirs[paired],
         pair.apart[paired],
         weights[paired],
+        effective,
         flags,
         options.alpha,
     )
     return paired, row
+
+
+def _effective_number(weights: Numbers) -> float:
+    """The number of equally weighted queries that would be as informative; 0 without queries."""
+    if not len(weights):
+        return 0.0
+    return float(weights.sum() ** 2 / np.sum(weights**2))
 
 
 def _missing_sides(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
@@ -505,6 +551,7 @@ def _means_and_test(
     theirs: Numbers,
     apart: Numbers,
     weights: Numbers,
+    effective: float,
     flags: Collection[str],
     alpha: float,
 ) -> dict[str, Any]:
@@ -513,7 +560,6 @@ def _means_and_test(
     `largest` is the largest plausible difference.
     """
     n = len(scores)
-    effective = 0.0
     deviation = 0.0
     numbers: dict[str, Any] = dict.fromkeys(("mean", "baseline_mean", "difference"), np.nan)
     with np.errstate(all="ignore"):
@@ -521,9 +567,7 @@ def _means_and_test(
             numbers["mean"] = np.average(scores, weights=weights)
             numbers["baseline_mean"] = np.average(theirs, weights=weights)
             numbers["difference"] = np.average(apart, weights=weights)
-            # The number of equally weighted queries that would be as informative, and the deviation
-            # that gives the weighted error.
-            effective = weights.sum() ** 2 / np.sum(weights**2)
+            # The deviation that gives the weighted error.
             deviation = statistics.weighted_error(apart, weights) * n**0.5
         if not _UNTESTED.union(MISSING_FLAGS).isdisjoint(flags):
             deviation = np.nan
@@ -531,13 +575,13 @@ def _means_and_test(
         numbers |= statistics.paired_t(n, numbers["difference"], deviation, alpha, freedom=freedom)
         numbers["relative_difference"] = np.divide(numbers["difference"], numbers["baseline_mean"])
     finite = {name: float(value) if np.isfinite(value) else None for name, value in numbers.items()}
-    if "below_min_queries" not in flags:
+    if _TOO_SMALL.isdisjoint(flags):
         if "unchanged" in flags:
             finite["p_value"] = 1.0
         elif "no_variation" in flags:
             # Only two combinations of signs have a sum as large: as observed, and all flipped.
             finite["p_value"] = max(2.0 ** (1 - n), statistics.MIN_P)
-    return {**finite, "weight_effective_n": float(effective)}
+    return finite
 
 
 def _flags_of(apart: Numbers) -> list[str]:

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_spark.comparison.baselines import has_judgments_of, named_baseline
-from ndcg_spark.comparison.differences import ComparisonOptions, Sides, extremes, rows_of_sides
+from ndcg_spark.comparison.differences import (
+    ComparisonOptions,
+    Sides,
+    extremes,
+    heaviest_query,
+    rows_of_sides,
+)
 from ndcg_spark.comparison.human_grades import (
     HumanEstimate,
     HumanGrades,
@@ -45,6 +51,7 @@ from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
 from ndcg_spark.schemas import COMPARISONS, NEW, OLD
 from ndcg_spark.steps import report_step
+from ndcg_spark.tables.format import share
 from ndcg_spark.text import unknown_name
 from ndcg_spark.voices import OPTIONS, Either, Give, GiveBaseline, Notice
 
@@ -181,7 +188,8 @@ def _add_sides(comparison: Comparison, compared: _Compared, options: ComparisonO
     _add_rows(comparison, rows)
     left_out = list(_other_judgments(compared))
     comparison.left_out.extend(left_out)
-    for notice in [*left_out, *map(Notice, _without_weight(rows))]:
+    about_weights = [*_without_weight(rows), *_few_effective(rows, compared.sides[0], options)]
+    for notice in [*left_out, *map(Notice, about_weights)]:
         if notice not in comparison.warnings:
             comparison.warnings.append(notice)
     if not options.queries:
@@ -439,6 +447,22 @@ def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if without > 0:
         share = f"{without:,} of {all_queries:,} queries"
         yield f"{share} have no weight; weighted rows leave them out"
+
+
+def _few_effective(
+    rows: Sequence[Mapping[str, Any]], sides: Sides, options: ComparisonOptions
+) -> list[str]:
+    """A sentence with the heaviest query, if the weights leave too few queries for a test."""
+    flagged = []
+    for row in rows:
+        if row["attribute"] is None and "few_effective" in row["flags"]:
+            flagged.append(row["weight_effective_n"])
+    if not flagged or options.weights is None:
+        return []
+    query, part_of_all = heaviest_query(sides, options.weights)
+    what = f"the weights leave {min(flagged):.1f} effective queries, but {options.min_queries}"
+    heaviest = f"{query} has {share(part_of_all)} of the weight"
+    return [f"{what} are needed for a test: {heaviest}"]
 
 
 def _other_judgments(compared: _Compared) -> Iterator[Notice]:

@@ -21,7 +21,7 @@ from ndcg_spark.gate.compared_night import ComparedNight, Comparisons, Row, RowK
 from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.settings import CheckConfig, GateConfig
 from ndcg_spark.nights.log import Night
-from ndcg_spark.tables.format import rounded_down
+from ndcg_spark.tables.format import count, rounded_down
 from ndcg_spark.text import did_you_mean
 
 
@@ -236,8 +236,9 @@ def _few_or_unpaired(checked: _CheckedRun, row: Row) -> NotComparable | None:
     if "run_missing" in row["flags"] or "baseline_missing" in row["flags"]:
         return NotComparable("missing_run", f"{subject}: nothing was returned on one side")
     if row["unpaired_queries"]:
-        unpaired = f"{row['unpaired_queries']:,} queries have a value on only one side"
-        return NotComparable("not_measured", f"{subject}: {unpaired}")
+        unpaired = count(row["unpaired_queries"], "query", "queries")
+        sentence = f"{subject}: only one side has a value for {unpaired}"
+        return NotComparable("not_measured", sentence)
     few = _too_few(checked, row)
     return NotComparable("few_queries", f"{subject}: {few}") if few else None
 

@@ -10,8 +10,8 @@ from ndcg_spark.comparison.references import newest_link
 from ndcg_spark.convention.measures import JUDGED_RATE
 from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.gate_inputs import GateInputs
+from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.format import difference as signed
-from ndcg_spark.tables.format import score
 
 
 def links_of(inputs: GateInputs) -> list[dict[str, Any]]:
@@ -77,6 +77,8 @@ def _in_words(link: Mapping[str, Any]) -> str:
     sentence = f"New judgments: {both}. On these, {link['run']} changed by {ends}."
     sentence += f" The mean over all queries is {means}"
     if link["new_queries"]:
-        new = f"{link['new_queries']:,} new queries score {score(link['new_queries_mean'])}"
+        score_ = "scores" if link["new_queries"] == 1 else "score"
+        queries = count(link["new_queries"], "new query", "new queries")
+        new = f"{queries} {score_} {score(link['new_queries_mean'])}"
         return f"{sentence}; {new}."
     return f"{sentence}."

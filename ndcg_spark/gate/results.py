@@ -24,7 +24,7 @@ from ndcg_spark.gate.verdict import (
     UNDECIDED,
     Result,
 )
-from ndcg_spark.tables.format import apart, level, p_in_words, score, share
+from ndcg_spark.tables.format import apart, count, level, p_in_words, score, share
 from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.tables.table import answered_in_words
 from ndcg_spark.text import day
@@ -392,7 +392,8 @@ def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
     if case.check.is_of_run:
         lists = f"{row['lists'] if row else 0:,} lists"
         return f"{case.check.subject(case.run)} is {value} ({lists}); the minimum is {least}"
-    subject = f"{case.check.subject(case.run)} is {value} ({numbers['queries']:,} queries)"
+    queries = count(numbers["queries"], "query", "queries")
+    subject = f"{case.check.subject(case.run)} is {value} ({queries})"
     return f"{subject}; the minimum is {least}{_unanswered(row)}"
 
 
@@ -475,7 +476,7 @@ def _both_moves(old: float, new: float) -> tuple[str, str]:
 
 def _in_words(gate: GateConfig, numbers: Numbers) -> str:
     """The evidence for a difference: queries, interval and p value."""
-    evidence = [f"{numbers['queries']:,} queries"]
+    evidence = [count(numbers["queries"], "query", "queries")]
     if numbers["interval_low"] is not None:
         low, high = numbers["interval_low"], numbers["interval_high"]
         ends = f"{signed(low)} to {signed(high)}"

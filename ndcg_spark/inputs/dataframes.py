@@ -204,11 +204,11 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
 
     `columns` has the table's name for each of our columns.
     """
-    wanted = {*schema.names, *columns.values()}
+    wanted = set(schema.names).union(columns.values())
     refuse_alike(name for name in table.columns if name.lower() in wanted)
     # A struct or a list of structs is unpacked, even if it has the name of one of our columns.
     kinds = _kinds(table.schema)
-    packed = {*kinds} - {*plain_names(kinds)}
+    packed = set(kinds).difference(plain_names(kinds))
     columns = {ours: theirs for ours, theirs in columns.items() if theirs not in packed}
     objects = find_objects(kinds, schema.names, columns)
     if objects is not None:
@@ -354,11 +354,7 @@ def _exploded(table: DataFrame, *, with_ranks: bool) -> DataFrame:
             what = f"doc_id is {kinds['doc_id']}, but {name} is {kinds[name]}"
             raise InputError(f"{what}; write both as arrays")
     sizes = _sizes(lists)
-    faults = _length_faults(sizes)
-    for name in faults:
-        if name in table.columns:
-            # Keep the faults that `split_ids` has found.
-            faults[name] = F.coalesce(F.col(name), faults[name])
+    faults = _with_earlier_faults(table, _length_faults(sizes))
     kept = [name for name in table.columns if name not in lists and name not in faults]
     kept.extend(faults)
     documents = _documents({name: kinds[name] for name in lists}, _is_unequal(sizes))
@@ -370,6 +366,15 @@ def _exploded(table: DataFrame, *, with_ranks: bool) -> DataFrame:
     if with_ranks and "rank" not in table.columns:
         columns.append((F.col("position") + 1).alias("rank"))
     return exploded.select(*columns)
+
+
+def _with_earlier_faults(table: DataFrame, faults: Mapping[str, Column]) -> dict[str, Column]:
+    """Return FAULT and LINE, with the faults that `split_ids` has found, if there are any."""
+    merged = dict(faults)
+    for name in faults:
+        if name in table.columns:
+            merged[name] = F.coalesce(F.col(name), faults[name])
+    return merged
 
 
 def _sizes(lists: Iterable[str]) -> dict[str, Column]:
@@ -613,10 +618,11 @@ def _read_below(engine: Engine, files: Sequence[File], root: str) -> DataFrame |
     table = read_paths(engine, [file.path for file in files], **options)
     if not engine.has_text_folders and files[0].storage is None:
         _refuse_typed_folders(engine, table, files[0].path)
-    texts = {key: F.col(quoted(key)).cast("string") for key, _ in files[0].partition}
-    if not texts.keys() <= {*table.columns}:
-        return None
-    return table.withColumns(texts) if texts else table
+    for key, _ in files[0].partition:
+        if key not in table.columns:
+            return None
+        table = table.withColumn(key, F.col(quoted(key)).cast("string"))
+    return table
 
 
 def _refuse_typed_folders(engine: Engine, table: DataFrame, path: str) -> None:

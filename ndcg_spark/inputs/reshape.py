@@ -53,8 +53,8 @@ def _split(texts: pa.Array, separator: str) -> pa.Array:
     """Return the ids of each text as a list."""
     ids = compute.split_pattern_regex(texts, SEPARATORS[separator])
     lengths = compute.list_value_length(ids)
+    # An empty text is split into one empty text, which is not an id.
     is_empty = compute.equal(texts, "")
-    # An empty text is split into one empty text.
     lengths = compute.if_else(is_empty, pa.scalar(0, lengths.type), lengths)
     ends = compute.cumulative_sum(lengths).cast(pa.int32())
     # The offset of a list is where its elements begin; the last one is the number of elements.

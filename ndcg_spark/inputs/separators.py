@@ -1,6 +1,5 @@
 """Detects text without a header that blanks do not split into its fields."""
 
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 
@@ -26,9 +25,15 @@ def unread_separator(lines: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 def has_blanks_within_tabs(lines: Sequence[str]) -> bool:
     """Whether tabs split all lines into the same number of fields, and a field has a blank."""
     rows = [line.split("\t") for line in lines]
-    numbers_of_fields = {len(row) for row in rows}
+    numbers_of_fields = set(map(len, rows))
     if len(numbers_of_fields) != 1 or numbers_of_fields == {1}:
         return False
-    # The sixth field is the name of a run, which may contain blanks.
-    fields = itertools.chain(*(row[:5] for row in rows))
-    return any(" " in field.strip() for field in fields)
+    return any(map(_has_blank, rows))
+
+
+def _has_blank(row: Sequence[str]) -> bool:
+    """Whether a field has a blank within it.
+
+    The sixth field is the name of a run, which may contain blanks.
+    """
+    return any(" " in field.strip() for field in row[:5])

@@ -1,15 +1,16 @@
 """Runs that seem to write ids of documents or queries differently from the judgments."""
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.contract.doubts import run_example
 from ndcg_spark.contract.limits import check_ids
 from ndcg_spark.contract.scan import RunCounts
 from ndcg_spark.job.inputs import Context
+from ndcg_spark.schemas import query_key
 
 Row = Mapping[str, Any]
 
@@ -47,43 +48,101 @@ def _about_ids(context: Context, dataset: str, run: str) -> str | None:
     return f"no document of {run} is judged; {advice}"
 
 
-#: From this many queries on, equal numbers of missing and unjudged queries are no coincidence.
-_FEWEST = 5
+#: From this many queries on, and if this share of the judged queries is missing, equal numbers of
+#: missing and unjudged queries are no coincidence.
+_FEWEST, _NEARLY_ALL = 5, 0.9
+#: More ids than this are not compared one by one.
+_MOST_IDS = 100_000
+#: How many runs are looked at: ids that differ usually do so in all of them.
+_MOST_RUNS = 3
+#: Quotes and apostrophes, which programs replace by similar ones or leave out.
+_QUOTES = str.maketrans(dict.fromkeys("'\"\u2018\u2019\u201c\u201d\u02bc", ""))
 
 
 def about_renamed_queries(context: Context) -> Iterator[str]:
-    """A sentence about the first run that lacks as many judged queries as it has unjudged ones.
+    """A sentence about the first run that seems to write ids of queries in a different way.
 
-    They may be the same queries, with ids that are written in two ways, for example with two kinds
-    of apostrophes.
+    A run is examined if it lacks judged queries and has unjudged ones. This takes a pass over the
+    ids of its queries.
     """
-    checked = context.checked
-    for run in checked.result_counts.runs:
-        judged_queries = checked.judgment_counts.queries.get(run.dataset, 0)
-        missing = judged_queries - run.judged_queries
-        if missing >= _FEWEST and missing == run.unjudged_queries:
-            yield _about_queries(context, run, missing)
+    counts = context.checked.judgment_counts
+    examined = []
+    for run in context.checked.result_counts.runs:
+        judged_queries = counts.queries.get(run.dataset, 0)
+        lacks_some = judged_queries > run.judged_queries
+        are_few = max(judged_queries, run.unjudged_queries) <= _MOST_IDS
+        if lacks_some and run.unjudged_queries and are_few:
+            examined.append(run)
+    examined = examined[:_MOST_RUNS]
+    if not examined:
+        return
+    ids = _ids(context, examined)
+    for run in examined:
+        judged, returned = ids[run.dataset, None], ids[run.dataset, run.run]
+        sentence = _about_queries(run, judged, returned)
+        if sentence is not None:
+            yield sentence
             return
 
 
-def _about_queries(context: Context, run: RunCounts, missing: int) -> str:
-    """The sentence, with an example of a missing and of an unjudged query."""
-    judgments, results = context.checked.judgments, context.checked.results
-    results = results.where(F.col("run") == run.run)
-    if run.dataset is not None:
-        judgments = judgments.where(F.col("dataset") == run.dataset)
-        results = results.where(F.col("dataset") == run.dataset)
-    judged = judgments.select("query_id").distinct()
-    returned = results.select("query_id").distinct()
-    lacks = _first(judged.join(returned, on="query_id", how="left_anti"))
-    has = _first(returned.join(judged, on="query_id", how="left_anti"))
-    examples = f"it lacks {lacks!r} and has {has!r}"
+def _about_queries(run: RunCounts, judged: set[str], returned: set[str]) -> str | None:
+    """A sentence about ids that differ only in the way in which they are written, or all differ."""
+    missing, unjudged = judged - returned, returned - judged
     name = run_example(run.run, run.dataset)
-    what = f"{name} lacks {missing:,} judged queries and has as many that nobody judged"
-    return f"{what}; {examples}; check that both tables write query ids in the same way"
+    pairs = _written_differently(missing, unjudged)
+    if pairs:
+        ids = "1 query id" if len(pairs) == 1 else f"{len(pairs):,} query ids"
+        what = f"{name} writes {ids} in a different way from the judgments"
+        judged_id, returned_id = _shown(*pairs[0])
+        examples = f"the judgments have {judged_id}, and the run has {returned_id}"
+        return f"{what}, so they are not judged; {examples}; {_SAME_WAY}"
+    is_most = len(missing) >= max(_FEWEST, _NEARLY_ALL * len(judged))
+    if not is_most or len(missing) != len(unjudged):
+        return None
+    what = f"{name} lacks {len(missing):,} of {len(judged):,} judged queries"
+    examples = f"it lacks {min(missing)!r} and has {min(unjudged)!r}"
+    return f"{what} and has as many that nobody judged; {examples}; {_SAME_WAY}"
 
 
-def _first(queries: DataFrame) -> str | None:
-    """The first id in alphabetical order."""
-    first: str | None = queries.agg(F.min("query_id")).collect()[0][0]
-    return first
+_SAME_WAY = "check that both tables write query ids in the same way"
+
+
+def _ids(
+    context: Context, runs: Sequence[RunCounts]
+) -> dict[tuple[str | None, str | None], set[str]]:
+    """The queries by dataset and run; those of the run None are the judged ones."""
+    judgments, results = context.checked.judgments, context.checked.results
+    key = query_key(results.columns)
+    results = results.where(F.col("run").isin([run.run for run in runs]))
+    judged = judgments.select(F.lit(None).cast("string").alias("run"), *key).distinct()
+    table = judged.unionByName(results.select("run", *key).distinct()).toArrow()
+    ids: dict[tuple[str | None, str | None], set[str]] = {}
+    for row in table.to_pylist():
+        ids.setdefault((row.get("dataset"), row["run"]), set()).add(row["query_id"])
+    return ids
+
+
+def _written_differently(missing: set[str], unjudged: set[str]) -> list[tuple[str, str]]:
+    """The ids that are equal if they are written in one way: `[("Straße", "straße ")]`."""
+    by_plain_id: dict[str, str] = {}
+    for query_id in sorted(unjudged):
+        by_plain_id.setdefault(_plain(query_id), query_id)
+    pairs = []
+    for query_id in sorted(missing):
+        other = by_plain_id.get(_plain(query_id))
+        if other is not None:
+            pairs.append((query_id, other))
+    return pairs
+
+
+def _shown(judged: str, returned: str) -> tuple[str, str]:
+    """Both ids, with escapes if they would look the same."""
+    if unicodedata.normalize("NFC", judged) == unicodedata.normalize("NFC", returned):
+        return ascii(judged), ascii(returned)
+    return repr(judged), repr(returned)
+
+
+def _plain(query_id: str) -> str:
+    """An id with composed characters, without quotes and surrounding blanks, in lower case."""
+    composed = unicodedata.normalize("NFC", query_id).translate(_QUOTES)
+    return composed.strip().casefold()

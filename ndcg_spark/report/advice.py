@@ -204,11 +204,24 @@ def open_queries(page: NightPage) -> Sentence | None:
 def look_at_slices(page: NightPage) -> Sentence | None:
     if page.baseline.is_first:
         return None
-    worse = [row for row in standing_out(page) if row["conclusion"] == "worse"]
+    worse = []
+    for row in standing_out(page):
+        if row["conclusion"] == "worse" and _falls_more(row, page.row):
+            worse.append(row)
     if not worse:
         return None
     text = "Look at the queries with {}, which are worse."
     return sentence("look_at_slices", text, joined(map(slice_name, worse)))
+
+
+def _falls_more(slice_row: Row, whole: Row | None) -> bool:
+    """Whether a slice clearly falls more than all queries, which may fall alike everywhere."""
+    if whole is None or (whole["difference"] or 0.0) >= 0:
+        return True
+    highest = slice_row["interval_high"]
+    if highest is None:
+        highest = slice_row["difference"]
+    return bool(highest < whole["difference"])
 
 
 def repair(page: NightPage) -> Sentence | None:

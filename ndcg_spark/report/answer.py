@@ -29,7 +29,7 @@ from ndcg_spark.report.words import (
     unanswered,
     verdict_label,
 )
-from ndcg_spark.tables.format import difference, level, p_in_words, score
+from ndcg_spark.tables.format import count, difference, level, p_in_words, score
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.text import day, message
 
@@ -453,8 +453,9 @@ def change_of_judgments(page: NightPage) -> Sentence | None:
     row = page.row
     if row is None or not row["sides"] or page.verdict.get("reason") == SIDES_DISAGREE:
         return None
-    text = "Across the change of judgments, it changed by {}, on {:,} queries."
-    return sentence("both_sides", text, _both_sides(page), row["queries"])
+    text = "Across the change of judgments, it changed by {}, on {}."
+    queries = count(row["queries"], "query", "queries")
+    return sentence("both_sides", text, _both_sides(page), queries)
 
 
 def _both_sides(page: NightPage) -> str:

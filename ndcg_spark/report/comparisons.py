@@ -57,6 +57,9 @@ FLAGS = {
         "answered few: one side has no results for at least 10 % more of the queries than the other"
     ),
     "below_min_queries": "too few queries: the slice is too small to be tested",
+    "few_effective": (
+        "few effective queries: a few queries have most of the weight, so nothing is tested"
+    ),
     "unchanged": "unchanged: no query has changed",
     "too_few": "at most one query: nothing can be tested",
     "no_variation": (
@@ -259,12 +262,15 @@ def _have_one_baseline(rows: Rows) -> bool:
 
 def _queries_table(queries: Rows, hidden: set[str]) -> Table:
     """The queries that changed most."""
+    # Within one night, nothing was before.
+    are_nights = all(row["baseline_nights"] is not None for row in queries)
+    before, now = ("before", "now") if are_nights else ("baseline", "this run")
     lines = []
     for row in queries:
         line = {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"]}
         line |= {"measure": _measure(row), "side": row["side"], "query": row["query_id"]}
-        line |= {"before": row["baseline_score"], "nights": row["baseline_nights"]}
-        lines.append({**line, "now": row["score"], "change": row["difference"]})
+        line |= {before: row["baseline_score"], "nights": row["baseline_nights"]}
+        lines.append({**line, now: row["score"], "change": row["difference"]})
     unused = set(hidden)
     # The column is useless if each score comes from one night.
     if all(row["baseline_nights"] in (None, 1) for row in queries):

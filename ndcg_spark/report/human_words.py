@@ -119,8 +119,10 @@ def doubts(estimate: HumanEstimate) -> list[Sentence]:
         text = "{:,} of {:,} documents have no grade and are assumed to be missing at random."
         found.append(sentence("missing_grades", text, own.drawn - own.graded, own.drawn))
     if own.without_ideal:
-        text = "{:,} queries are left out, because the judge finds nothing relevant for them."
-        found.append(sentence("without_ideal", text, own.without_ideal))
+        are = "is" if own.without_ideal == 1 else "are"
+        text = "{} {} left out, because the judge finds nothing relevant there."
+        queries = count(own.without_ideal, "query", "queries")
+        found.append(sentence("without_ideal", text, queries, are))
     return found
 
 

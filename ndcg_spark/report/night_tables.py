@@ -29,7 +29,7 @@ from ndcg_spark.nights.macro_rows import macro_of_nights
 from ndcg_spark.nights.reader import unpublished
 from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
-from ndcg_spark.tables.format import difference, score
+from ndcg_spark.tables.format import count, difference, score
 from ndcg_spark.tables.macro import DATASETS, MACRO, MacroMeans
 from ndcg_spark.tables.table import Table, make_table, sorted_runs, verdict_in_words
 from ndcg_spark.tables.writers import View
@@ -304,7 +304,7 @@ def _change_in_words(change: Change) -> str:
     """By how much a run changed across a change of judgments, on both sides."""
     ends = f"{difference(change.old)} (old judgments) to {difference(change.new)} (new)"
     moved = f"earlier nights are shifted by {difference(change.shift)}"
-    on = f"on {change.queries:,} queries"
+    on = f"on {count(change.queries, 'query', 'queries')}"
     return f"changed by {ends} {on}; {moved}, within {score(change.uncertainty)}"
 
 

@@ -71,6 +71,8 @@ class Outline:
     #: Its runs, the best first.
     runs: Sequence[str]
     baseline: Baseline
+    #: The baselines of the runs that the gate compared with different good nights.
+    other_baselines: Sequence[Baseline]
     #: The night before, if there is one.
     previous: Night | None
     #: A failed night whose loss is also accepted if this night is accepted.
@@ -101,8 +103,11 @@ class Outline:
         return self.baseline.has_other_judgments(self.night)
 
 
-def outline(history: History, night: Night, request: Request) -> Outline:
-    """What a page shows of a night. ConfigurationError if the night lacks what is requested."""
+def outline(history: History, night: Night, request: Request, about: str | None = None) -> Outline:
+    """What a page shows of a night. ConfigurationError if the night lacks what is requested.
+
+    `about`: the run that the page is about, whose own good nights are its baseline.
+    """
     rows = history.scores(night)
     metric = _shown_metric(night, rows, request.measure)
     values = {row["run"]: row.get(metric[0]) for row in rows if row["cutoff"] == metric[1]}
@@ -116,8 +121,11 @@ def outline(history: History, night: Night, request: Request) -> Outline:
     # Unverified scores are not compared with anything.
     baseline = Baseline(Kind.NOTHING)
     if night.unverified is None:
-        baseline = choose_baseline(history, night, runs, request)
+        about = about or request.run or verdict_of(night).get("run")
+        baseline = choose_baseline(history, night, runs, request, about)
         baseline = with_comparable_nights(baseline, night, metric)
+    other_baselines = _other_baselines(history, night, runs, baseline)
+    baseline = _with_runs_of_none(baseline, other_baselines, runs)
     before = earlier(history.nights, night.dataset, night.evaluated_on)
     previous = None
     if before and before[-1].unverified is None:
@@ -134,6 +142,7 @@ def outline(history: History, night: Night, request: Request) -> Outline:
         metric=metric,
         runs=runs,
         baseline=baseline,
+        other_baselines=other_baselines,
         previous=previous,
         failed_before=failed,
         losses_before=losses,
@@ -213,8 +222,9 @@ def choose_baseline(
     night: Night,
     runs: Sequence[str],
     request: Request,
+    about: str | None = None,
 ) -> Baseline:
-    """The requested baseline, or the gate's, or the newest comparable night.
+    """The requested baseline, or the gate's for the run `about`, or the newest comparable night.
 
     On a first night it is the best run.
     """
@@ -228,17 +238,43 @@ def choose_baseline(
     if run is not None:
         _refuse_unknown_baseline(run, runs)
         return Baseline(Kind.RUN, run=run)
-    return _default_baseline(history, night, runs)
+    return _default_baseline(history, night, runs, about)
 
 
-def _default_baseline(history: History, night: Night, runs: Sequence[str]) -> Baseline:
+def _other_baselines(
+    history: History, night: Night, runs: Sequence[str], baseline: Baseline
+) -> list[Baseline]:
+    """The good nights of runs that the gate did not compare with this baseline's nights."""
+    found: list[Baseline] = []
+    for run in runs:
+        if any(one.is_for(run) for one in [baseline, *found]):
+            continue
+        own = baseline_of_verdict(night, history.nights, run)
+        if own is not None and own.name == baseline.name:
+            found.append(own)
+    return found
+
+
+def _with_runs_of_none(
+    baseline: Baseline, others: Sequence[Baseline], runs: Sequence[str]
+) -> Baseline:
+    """The baseline, also for runs whose own good nights are no longer kept."""
+    if baseline.runs is None:
+        return baseline
+    left = [run for run in runs if not any(one.is_for(run) for one in [baseline, *others])]
+    return dataclasses.replace(baseline, runs=(*baseline.runs, *left))
+
+
+def _default_baseline(
+    history: History, night: Night, runs: Sequence[str], about: str | None
+) -> Baseline:
     """The baseline of the verdict, or one that the gate compared with, or an earlier night."""
     decided = deciding_result(night)
     if decided is not None and decided["result"] == FAIL:
         accepted = _accepted_nights(history, night, decided)
         if accepted is not None:
             return accepted
-    of_verdict = baseline_of_verdict(night, history.nights)
+    of_verdict = baseline_of_verdict(night, history.nights, about)
     if of_verdict is not None:
         return of_verdict
     for result in results_of(night):
@@ -370,7 +406,8 @@ def shown_rows(
         # A run also needs rows for slices, which the gate does not compute for an accepted night.
         complete = {row["run"] for row in published if row["attribute"] is not None}
     kept = [row for row in published if row["run"] in complete]
-    missing = [pair for pair in sides.pairs if pair[0] not in complete]
+    own_pairs = [pair for pair in sides.pairs if shown.baseline.is_for(pair[0])]
+    missing = [pair for pair in own_pairs if pair[0] not in complete]
     computed = comparison_rows(dataclasses.replace(sides, pairs=missing), options)
     return in_one_family(sorted(kept + computed, key=row_order), options)
 

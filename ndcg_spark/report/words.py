@@ -318,10 +318,11 @@ def slices(page: "NightPage") -> Sentence | None:
     rows = standing_out(page)
     if not rows:
         return None
-    text = "{} is {} by {} ({:,} queries)"
+    text = "{} is {} by {} ({})"
     parts = []
     for row in rows:
-        values = (row["conclusion"], score(abs(row["difference"])), row["queries"])
+        queries = count(row["queries"], "query", "queries")
+        values = (row["conclusion"], score(abs(row["difference"])), queries)
         parts.append(marked(text, slice_name(row), *values))
     return sentence("slices", "{}.", joined(parts, "; "))
 
@@ -382,7 +383,9 @@ def without_results(page: "NightPage") -> Sentence | None:
     many = page.mean["missing_queries"] or 0
     if not many:
         return None
-    return sentence("without_results", "{:,} queries have no results.", many)
+    have = "has" if many == 1 else "have"
+    text = "{} {} no results."
+    return sentence("without_results", text, count(many, "query", "queries"), have)
 
 
 def no_change(page: "NightPage") -> Sentence | None:

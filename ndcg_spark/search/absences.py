@@ -80,11 +80,12 @@ def _readings_of_unscored(targets: Targets, unscored: _Unscored) -> Iterator[Rea
     may_leave_out_empty = empty_pairs.isdisjoint(one.pair for one in always_scored)
     if with_empty_score and without_row and may_leave_out_empty:
         yield Reading(targets, "left_out_if_empty", _in_words(without_row, "have no row"))
-    if with_empty_score or without_row:
+    all_lists = without_row + with_empty_score
+    if all_lists:
         lack = "have no score"
         if with_empty_score:
             lack += f" ({len(with_empty_score):,} of them an empty one)"
-        yield Reading(targets, "unknown", _in_words([*without_row, *with_empty_score], lack))
+        yield Reading(targets, "unknown", _in_words(all_lists, lack))
 
 
 def _in_words(lists: Sequence[OldList], lack: str) -> str:

@@ -46,6 +46,7 @@ def test_the_only_numbers_are_compared_whatever_they_are_called(session):
         compare(frame.assign(other=1), "old")
 
 
+@pytest.mark.filterwarnings("ignore:the weights leave 2.8 effective queries")
 def test_a_series_is_a_table_with_its_index():
     weights = pd.Series([1.0, 2.0, 2.0], pd.Index([1, 2, 3], name="user"), name="weight")
     _, row = compare_rows(COLUMNS, "old", weights=weights)

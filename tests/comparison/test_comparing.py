@@ -17,6 +17,7 @@ from ndcg_spark.comparison.differences import (
     causes,
     comparison_rows,
     explains_change,
+    in_one_family,
     rows_of_sides,
 )
 from ndcg_spark.errors import ConfigurationError, InputError
@@ -110,7 +111,12 @@ def test_every_row_is_what_pandas_and_scipy_make_of_the_scores(seed):
         )
         assert row["relative_difference"] == pytest.approx(means[2] / means[1], rel=1e-9)
         is_small = row["attribute"] is not None and len(both) < 10
-        assert (row["p_value"] is None, "below_min_queries" in row["flags"]) == (is_small, is_small)
+        assert ("below_min_queries" in row["flags"]) == is_small
+        if is_weighted:
+            leaves_few = of_each.sum() ** 2 / (of_each**2).sum() < min(10, len(both))
+            assert ("few_effective" in row["flags"]) == leaves_few
+            is_small |= leaves_few
+        assert (row["p_value"] is None) == is_small
         if is_weighted and not is_small:
             checked_with_weights(row, run - old, of_each)
         elif not is_small:
@@ -537,6 +543,39 @@ def test_attributes_of_queries_that_are_all_left_out_are_not_said_to_be_of_none(
     assert len(comparison.warnings) == 1
     # Where there is no other run, nothing is said of them either.
     assert compared(now, None, "new", **given).warnings == []
+
+
+def weights_with(heaviest, n=60):
+    """Weights of which the first query has this share, and the others have equal ones."""
+    return [heaviest, *[(1 - heaviest) / (n - 1)] * (n - 1)]
+
+
+@pytest.mark.parametrize(("heaviest", "is_tested"), [(0.86, False), (0.33, False), (0.25, True)])
+def test_a_row_with_few_effective_queries_is_not_tested(heaviest, is_tested):
+    baseline, run = pairs_of("normal", 60, 4)
+    given = scores({"old": baseline, "new": run})
+    weight = weights_with(heaviest)
+    comparison = compared(given, None, "old", weights=weights(weight))
+    plain, weighted = comparison.rows
+    assert weighted["weight_effective_n"] == pytest.approx(1 / np.sum(np.square(weight)))
+    assert ("few_effective" in weighted["flags"]) == (not is_tested)
+    tests = ("p_value", "interval_low", "interval_high", "minimum_detectable", "conclusion")
+    assert {weighted[name] is None for name in tests} == {not is_tested}
+    assert weighted["difference"] == pytest.approx(np.average(run - baseline, weights=weight))
+    assert plain["p_value"] is not None
+    said = [warning.sentence for warning in comparison.warnings]
+    assert [f"q0 has {round(100 * heaviest)} %" in one for one in said] == [True] * (not is_tested)
+    # Rows that were computed for a gate, which states its own number, are as strict.
+    of_gate = compared(given, None, "old", weights=weights(weight), min_queries=2).rows
+    together = in_one_family(of_gate, ComparisonOptions())
+    assert [row["p_value"] is None for row in together] == [False, not is_tested]
+
+
+def test_equal_weights_leave_all_queries():
+    baseline, run = pairs_of("normal", 5, 4)
+    given = scores({"old": baseline, "new": run})
+    _, weighted = compare_rows(given, "old", weights=weights([2.0] * 5))
+    assert weighted["p_value"] is not None
 
 
 @pytest.mark.parametrize("weight", [1e-100, 1e100])

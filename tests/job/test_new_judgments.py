@@ -82,14 +82,42 @@ def test_a_run_of_which_no_document_id_is_judged_has_no_verdict(folder):
     assert "sku-" in night["sentence"]
 
 
-def test_queries_that_are_written_in_two_ways_are_named(folder):
+def warnings_of(folder, renamed):
+    """The warnings about query ids, if the results have some queries under other ids."""
     given = settings(folder, "2026-11-02", worse=1)
-    results = folder / given["results"]["path"]
-    for number in range(10, 16):
-        rename(results, f"q{number} ", f"q{APOSTROPHE}{number} ")
+    path = folder / "renamed.csv"
+    rows = ["run,query_id,doc_id,score"]
+    for line in (folder / given["results"]["path"]).read_text(encoding="utf-8").splitlines():
+        query, _, document, _, score, run = line.split()
+        rows.append(f'{run},"{renamed.get(query, query)}",{document},{score}')
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    given["results"] = {"path": str(path)}
+    given["max_missing_fraction"] = 1.0
     with logged_steps() as told:
         evaluated(folder, given)
-    (warning,) = [
-        sentence for step, sentence, *_ in told if step == "warning" and APOSTROPHE in sentence
-    ]
-    assert "lacks 6 judged queries and has as many that nobody judged" in warning
+    found = [text for step, text, *_ in told if step == "warning"]
+    return [text for text in found if "lacks" in text or "writes" in text]
+
+
+@pytest.mark.parametrize("other", ["Q1", " q1", "q1 ", f"q{APOSTROPHE}1", "q'1"])
+def test_a_query_that_is_written_in_two_ways_is_named(folder, other):
+    (warning,) = warnings_of(folder, {"q1": other})
+    assert "writes 1 query id" in warning
+    assert repr(other) in warning
+
+
+def test_an_id_with_decomposed_characters_is_named(folder):
+    given = settings(folder, "2026-11-02", worse=1)
+    rename(folder / given["judgments"]["path"], "q1 ", "qu\u00fc ")
+    rename(folder / given["results"]["path"], "q1 ", "quu\u0308 ")
+    with logged_steps() as told:
+        evaluated(folder, given)
+    (warning,) = [text for step, text, *_ in told if step == "warning" and "query id" in text]
+    assert r"qu\xfc" in warning
+    assert r"quu\u0308" in warning
+
+
+@pytest.mark.parametrize("number", [8, QUERIES - 1])
+def test_as_many_other_queries_are_a_coincidence_unless_they_are_nearly_all(folder, number):
+    renamed = {f"q{at}": f"S-{1000 + at}" for at in range(number)}
+    assert len(warnings_of(folder, renamed)) == (number == QUERIES - 1)

@@ -268,6 +268,20 @@ def test_accepting_a_night_is_advised_where_it_changes_the_verdict_on_later_ones
     assert (advice.accepting_helps(asked), "accept_night" in kinds(asked)) == (helps, helps)
 
 
+@pytest.mark.parametrize(("highest", "is_named"), [(-0.001, True), (0.001, False)])
+def test_slices_are_looked_at_only_if_they_fall_more_than_the_run(page, highest, is_named):
+    asked = changed(page, **german_is_worse(page))
+    fall = asked.row["difference"]
+    compared = asked.compared_with
+    slices = []
+    for row in compared.slices[page.run]:
+        slices.append({**row, "difference": fall - 0.01, "interval_high": fall + highest})
+    others = dataclasses.replace(compared, slices={page.run: slices})
+    uniform = changed(page, causes=[], compared_with=others)
+    assert fall < 0
+    assert (advice.look_at_slices(uniform) is not None) == is_named
+
+
 def test_a_night_is_accepted_for_the_runs_that_alone_do_not_pass(page):
     (own,) = page.record["verdict"]["results"]
     results = [own, {**own, "run": "dense", "result": "pass"}]

@@ -5,6 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from gates import result, verdict
+from paired import compared, scores
 
 from ndcg_spark.comparison.runs import Comparison
 from ndcg_spark.convention.parsing import parse_measure_set
@@ -335,3 +336,10 @@ def test_a_file_of_an_earlier_night_is_removed_and_one_that_cannot_be_written_is
     assert refused.value.advice.option == "junit"
     refuse_unwritable("junit", Path("/dev/null"), remove=True)
     assert Path("/dev/null").is_char_device()
+
+
+def test_scores_of_one_night_are_not_before_and_now():
+    both = scores({"old": [0.5, 0.2], "new": [0.6, 0.1]})
+    *_, table = comparison_tables(compared(both, None, "old", queries=1))
+    assert {"baseline", "this run"} <= {*table.headings}
+    assert {"before", "now"}.isdisjoint(table.headings)
