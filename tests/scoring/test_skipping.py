@@ -248,6 +248,9 @@ def test_scores_are_the_same_without_what_is_skipped(session, monkeypatch, optio
         Convention(**options),
     )
     rows += [row | {"run": "s"} for row in listed([1, 2, 3])]
+    # A judged list whose ranks are the order, and its documents have different grades.
+    for rank, doc in enumerate("cbh", 1):
+        rows.append(result(doc, -float(rank), "q0", "t", rank=rank))
     rows = (
         rows
         if with_ranks
@@ -277,6 +280,6 @@ def test_scores_are_the_same_without_what_is_skipped(session, monkeypatch, optio
         table = session.createDataFrame(rows)
         found = evaluate(judged, table, [1, DEPTH], convention).query_scores.select(columns)
         scores.append(found.toArrow())
-    assert len(scores[1]) == 2 * 2 * QUERIES
+    assert len(scores[1]) == 3 * 2 * QUERIES
     some, all_ = map(session.createDataFrame, scores)
     assert_approx_df_equality(some, all_, 1e-12, ignore_nullable=True, ignore_row_order=True)
