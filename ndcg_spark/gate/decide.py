@@ -8,7 +8,7 @@ from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
 from ndcg_spark.comparison.differences import causes as causes_of_change
 from ndcg_spark.comparison.known_losses import Acknowledgement
-from ndcg_spark.comparison.matrix import Metric, read_attributes, values_of
+from ndcg_spark.comparison.matrix import MOST_VALUES, Metric, read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.comparison.trend import falls_of_night
 from ndcg_spark.convention.measures import format_cutoff
@@ -38,7 +38,7 @@ from ndcg_spark.gate.missing import Missing, find_missing
 from ndcg_spark.gate.past_changes import unknown_changes
 from ndcg_spark.gate.results import Finding, against_in_words, decide_cases, finding_of, is_note
 from ndcg_spark.gate.settings import GateConfig
-from ndcg_spark.gate.slices import MOST_VALUES, SliceLoss, named_slices, slice_losses
+from ndcg_spark.gate.slices import SliceLoss, named_slices, slice_losses
 from ndcg_spark.gate.verdict import (
     EXIT_CODES,
     FAIL,
