@@ -334,6 +334,7 @@ class NameInOneTable(Advice):
         return f"map them with {' '.join(ways)}"
 
     def _mapped(self, column: str, voice: Voice) -> str:
+        """The settings that map a column of ours, one for each table that has it."""
         tables = {"relevance": ["judgments"], "score": ["results"]}
         owners = tables.get(column, ["judgments", "results"])
         if voice is OPTIONS and len(owners) > 1:

@@ -224,6 +224,7 @@ def _falls_more(slice_row: Row, whole: Row | None) -> bool:
 
 
 def repair(page: NightPage) -> Sentence | None:
+    """Evaluate a failed night again once its run is fixed."""
     verdict = page.verdict
     if verdict.get("verdict") != FAIL or _is_accepted(page):
         return None
@@ -245,6 +246,7 @@ def _fails_by_catalog_alone(page: NightPage) -> bool:
 
 
 def judge_documents(page: NightPage) -> Sentence | None:
+    """Have documents judged if much of a loss is at ranks that now hold unjudged documents."""
     moved = page.moved
     if moved is None or not page.output or not is_lost(page) or not explains(page):
         return None

@@ -73,6 +73,10 @@ class Answer(NamedTuple):
 
 
 def answer(page: NightPage) -> Answer:
+    """The verdict of a night, and what happened to the run of the page.
+
+    The headline is about the run, unless the verdict is about something else.
+    """
     label = verdict_label(page.record)
     tone = label.tone
     headline = headline_of(page)
@@ -430,6 +434,7 @@ def _numbers_in_words(page: NightPage, row: Row) -> list[str]:
 
 
 def _adjusted(page: NightPage, row: Row) -> str:
+    """What p is adjusted for: `, adjusted for all runs`; empty for a single comparison."""
     if page.run in page.compared_with.decided_by_gate:
         return ", adjusted for the checks of the gate"
     if (row["family_size"] or 0) <= 1:

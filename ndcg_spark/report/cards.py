@@ -174,6 +174,7 @@ def _about_night(page: NightPage) -> Markup:
 
 
 def _cards(page: NightPage, answer: Answer) -> list[Card]:
+    """The cards of a night in the order in which they are shown."""
     cards = []
     if page.human is not None:
         cards.append(_people(page.human))
@@ -400,6 +401,7 @@ def _query_link(page: NightPage, query: QueryScore) -> Markup:
 
 
 def _why(page: NightPage, answer: Answer) -> Card:
+    """Why the run lost or won: sentences on causes, and what moved in its lists."""
     # The card does not repeat what the answer says.
     in_answer = {one.text for one in (answer.headline, *answer.sentences)}
     causes = [one for one in apply_rules(words.WHY, page) if one.text not in in_answer]

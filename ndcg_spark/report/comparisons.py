@@ -304,6 +304,7 @@ def _over_order(row: Row) -> tuple[Any, ...]:
 
 
 def _notes_over_datasets(rows: Rows, correction: str, alpha: float) -> list[str]:
+    """The test, and whether so few datasets can be significant."""
     sizes = {row["family_size"] for row in rows}
     adjusted = ""
     if correction in _CORRECTIONS and max(sizes) > 1:
@@ -312,6 +313,7 @@ def _notes_over_datasets(rows: Rows, correction: str, alpha: float) -> list[str]
     differing = max(row["wins"] + row["losses"] for row in rows)
     fewest = fewest_datasets(alpha)
     if differing < fewest:
+        # The smallest p value of the test: all datasets differ in the same direction.
         least = numbers.p_value(2.0 ** (1 - differing) if differing else 1.0)
         what = f"{differing} datasets that differ cannot give a p value below {least}"
         notes.append(f"few datasets: {what}; at least {fewest} are needed for p below {alpha:g}")

@@ -128,6 +128,7 @@ class Messages(logging.Handler):
             _PROGRAM.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Print a record, unless it would mix with rows on stdout or the user wants less."""
         line = message(self._worded(record))
         step = getattr(record, "step", None)
         is_warning = record.levelno >= logging.WARNING

@@ -135,6 +135,7 @@ class NightPage:
 
     @functools.cached_property
     def record(self) -> Row:
+        """The night's row of the log, with its JSON columns as values."""
         return self.night.record
 
     @property
@@ -144,6 +145,7 @@ class NightPage:
 
     @property
     def results(self) -> Sequence[Row]:
+        """The results of the gate's checks."""
         return self.outline.results
 
     @property
@@ -153,6 +155,7 @@ class NightPage:
 
     @property
     def row(self) -> Row | None:
+        """The run compared with the baseline: its row of COMPARISONS for all queries."""
         return self.compared.get(self.run)
 
     @property
@@ -162,6 +165,7 @@ class NightPage:
 
     @property
     def slices(self) -> Sequence[Row]:
+        """The rows of COMPARISONS for the run's slices."""
         return self.compared_with.slices.get(self.run, [])
 
     @property
@@ -238,6 +242,7 @@ class NightPage:
 
     @property
     def has_documents(self) -> bool:
+        """Whether the night keeps the documents of its lists."""
         return bool(self.night.kept_rows("ranked_documents"))
 
     @property

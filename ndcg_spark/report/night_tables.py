@@ -286,6 +286,7 @@ class _Happened(NamedTuple):
 
 
 def _happened(point: Point) -> Iterator[_Happened]:
+    """Everything that is worth a row in the table of unusual nights."""
     for note in point.notes:
         yield _Happened("note", note)
     if point.breaks and not point.change:

@@ -377,6 +377,7 @@ def no_documents(page: "NightPage") -> Sentence | None:
 
 
 def without_results(page: "NightPage") -> Sentence | None:
+    """How many queries have no results, if nothing is compared."""
     if page.compares or page.missing or not page.has_documents:
         return None
     many = page.mean["missing_queries"] or 0

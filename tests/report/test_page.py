@@ -484,7 +484,7 @@ def test_documents_are_compared_with_the_newest_night_that_keeps_them(tmp_path):
 def test_a_loss_is_as_certain_as_the_gate_says(tmp_path, word, result, loses, p, conclusion):
     for number in range(2):
         said = (
-            verdict(word, result=result, nights=range(1), p=p, reason="few_queries")
+            verdict(word, result=result, nights=range(1), p=p, reason="few_queries", queries=40)
             if number
             else None
         )
