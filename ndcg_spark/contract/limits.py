@@ -86,19 +86,36 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
             if allowed
             else ""
         )
-        first = counts.rejections[0]
-        example = (
-            f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
-        )
-        advice = _correction(source, first, rows)
+        shown, advice = _most_helpful(source, counts.rejections, rows)
+        example = f"the {'first ' * (len(counts.rejections) > 1)}example is in"
+        if shown != counts.rejections[0]:
+            example = f"{shown.example} is in"
+        example = f"{example} {_place(source, shown)}"
         if table != "exclude" and counts.rejected < rows:
             advice = Either((advice, AllowRejected()))
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}", advice)
 
 
+def _most_helpful(
+    source: Source, rejections: Sequence[Rejection], rows: int
+) -> tuple[Rejection, Advice]:
+    """The first rejection for which there is more to say than to correct its rows, and its advice.
+
+    One mistake, such as decimal commas, often causes rejections for several reasons.
+    """
+    for rejection in rejections:
+        advice = _correction(source, rejection, rows)
+        if advice != _CORRECT:
+            return rejection, advice
+    return rejections[0], _CORRECT
+
+
+_CORRECT = Do(words="correct them")
+
+
 def _correction(source: Source, first: Rejection, rows: int) -> Advice:
     """The advice about rejected rows, from the reason and the example of the first rejection."""
-    advice: Advice = Do(words="correct them")
+    advice: Advice = _CORRECT
     if first.reason == "relevance_has_no_grade":
         return Do(words="add them to the grades, or correct them")
     labels = _labels(source, first, rows)
@@ -134,7 +151,7 @@ def _correction_of_line(kind: str, line: str) -> Advice:
         )
     if "\ufffd" in line:
         return Do(words="the file is not UTF-8; save it as UTF-8")
-    return Do(words="correct them")
+    return _CORRECT
 
 
 def _labels(source: Source, first: Rejection, rows: int) -> list[str]:

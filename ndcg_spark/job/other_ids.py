@@ -114,8 +114,8 @@ def _ids(
     judgments, results = context.checked.judgments, context.checked.results
     key = query_key(results.columns)
     results = results.where(F.col("run").isin([run.run for run in runs]))
-    judged = judgments.select(F.lit(None).cast("string").alias("run"), *key).distinct()
-    table = judged.unionByName(results.select("run", *key).distinct()).toArrow()
+    judged = judgments.select(F.lit(None).cast("string").alias("run"), *key)
+    table = judged.union(results.select("run", *key)).distinct().toArrow()
     ids: dict[tuple[str | None, str | None], set[str]] = {}
     for row in table.to_pylist():
         ids.setdefault((row.get("dataset"), row["run"]), set()).add(row["query_id"])
