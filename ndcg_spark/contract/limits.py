@@ -64,6 +64,11 @@ _MANY_TIMES = 10
 #: Text files with more bytes than this are not searched for a line, which would take minutes.
 _SEARCHED = 1 << 30
 
+#: Grades on usual scales, such as 0 to 3 or 1 to 5, are not higher than this.
+_USUAL_HIGHEST = 5.0
+#: A grade that at most this many judgments have, and that is this many times the next one, is far.
+_HANDFUL, _TIMES_FAR = 5, 3.0
+
 
 def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> None:
     """Raise InputError if the engine lost rows, no row is valid, or more than the fraction
@@ -671,6 +676,28 @@ def about_grades(
             f"judgments: no document is relevant: the highest grade is {highest:g}, but relevant "
             f"documents need {least:g} or more; check the grades, or set relevant_from"
         )
+
+
+def about_far_grade(judged: JudgmentCounts, judgments: DataFrame) -> Iterator[Notice]:
+    """The warning about a highest grade that few judgments have, far above a scale of small ones.
+
+    It may be a typing error, such as 33 for 3. This takes a pass over the judgments if the highest
+    grade is above usual scales. Counts, such as clicks, have no such scale.
+    """
+    highest = judged.best_grade
+    if highest is None or highest <= _USUAL_HIGHEST:
+        return
+    grade = typed("relevance", dict(judgments.dtypes)).alias("grade")
+    counts = judgments.select(grade).groupBy("grade").count()
+    rows = counts.where("grade is not null").orderBy(F.col("grade").desc()).limit(2).collect()
+    if len(rows) < 2:
+        return
+    number, following = rows[0]["count"], rows[1]["grade"]
+    is_far = highest > _TIMES_FAR * following and 0 < following <= _USUAL_HIGHEST
+    if is_far and number <= _HANDFUL:
+        has = "judgment has" if number == 1 else "judgments have"
+        what = f"judgments: {number} {has} the grade {highest:g}, and the next one is {following:g}"
+        yield Notice(f"{what}; check whether it is a typing error")
 
 
 def _about(runs: Sequence[RunCounts], what: str, advice: Advice) -> Iterator[Notice]:
