@@ -23,6 +23,7 @@ from ndcg_spark.gate.acknowledged import (
     why_not_known,
 )
 from ndcg_spark.gate.against_reference import ReferenceScores
+from ndcg_spark.gate.answers import fewer_answers
 from ndcg_spark.gate.checks import Case, cases_of
 from ndcg_spark.gate.compared_night import (
     ComparedNight,
@@ -116,6 +117,8 @@ class Found(NamedTuple):
     links: Sequence[dict[str, Any]] = ()
     #: The runs whose level falls.
     falls: Sequence[dict[str, Any]] = ()
+    #: Sentences about runs that answered fewer queries than on their last good night.
+    fewer_answers: Sequence[str] = ()
 
 
 class Judged(NamedTuple):
@@ -214,6 +217,7 @@ def _find(inputs: GateInputs) -> Found:
         warnings=_warnings_of_values(inputs) + unknown_changes(tonight, nights),
         links=links_of(inputs),
         falls=_falls(inputs),
+        fewer_answers=fewer_answers(inputs, baselines),
     )
 
 
@@ -331,7 +335,7 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
         exit_code=DONE if is_accepted else EXIT_CODES[word],
         results=tuple(decided.result for decided in decisions),
         warnings=tuple(warnings),
-        notes=tuple(notes),
+        notes=(*notes, *found.fewer_answers),
         baselines=tuple(_entry(baseline) for baseline in found.baselines),
         causes=tuple(causes),
         accepted=accepted.reason if accepted else None,

@@ -202,3 +202,18 @@ def test_a_run_that_the_gate_names_is_never_given_up(tmp_path, runs):
     accept(tmp_path, 2, *runs)
     after = night(tmp_path, 3, held=held)
     assert (after.reason, after.run) == ("missing_run", "bm25")
+
+
+@pytest.mark.parametrize(("answered", "is_said"), [(N - 2, True), (N - 1, False), (N, False)])
+def test_a_run_that_answered_fewer_queries_than_on_its_last_good_night_has_a_note(
+    tmp_path, answered, is_said
+):
+    scores = {"r": BASE}
+    before = {"r": N - 1}
+    evaluate(tmp_path, gate({"max_drop": 0.5}), "2026-09-01", scores, accepted="ok", answered=before)
+    more = {"r": BASE + spread(0, 0.001)}
+    now = {"r": answered}
+    verdict = evaluate(tmp_path, gate({"max_drop": 0.5}), "2026-09-02", more, answered=now)["web"]
+    said = [note for note in verdict.notes if "2 judged queries" in note]
+    assert len(said) == is_said
+    assert verdict.verdict == "pass"
