@@ -13,19 +13,29 @@ def fewer_answers(inputs: GateInputs, baselines: Iterable[Baseline]) -> list[str
     """A sentence for each such run: `bm25 has no results for 9 judged queries, but [...]`."""
     sentences = []
     for baseline in baselines:
-        # Under different judgments, other queries are judged.
-        is_comparable = bool(baseline.nights) and not baseline.has_other_judgments(inputs.tonight)
-        if baseline.kind is not Kind.GOOD or not is_comparable:
+        if baseline.kind is not Kind.GOOD or not baseline.nights:
             continue
-        last = baseline.nights[-1]
+        # Under different judgments, other queries are judged.
+        if baseline.has_other_judgments(inputs.tonight):
+            continue
         try:
-            now, before = _unanswered(inputs, inputs.tonight), _unanswered(inputs, last)
+            sentences.extend(_since_last_night(inputs, baseline))
         except (InputError, StorageError):
             # A comparison with this night says why it cannot be read.
             continue
-        for run in filter(baseline.is_for, inputs.runs):
-            if run in before and now.get(run, 0) > before[run]:
-                sentences.append(_sentence(run, now[run], before[run], last))
+    return sentences
+
+
+def _since_last_night(inputs: GateInputs, baseline: Baseline) -> list[str]:
+    """The sentences about the runs that are compared with these nights."""
+    last = baseline.nights[-1]
+    now = _unanswered(inputs, inputs.tonight)
+    before = _unanswered(inputs, last)
+    sentences = []
+    for run in inputs.runs:
+        is_in_both = run in now and run in before
+        if baseline.is_for(run) and is_in_both and now[run] > before[run]:
+            sentences.append(_sentence(run, now[run], before[run], last))
     return sentences
 
 

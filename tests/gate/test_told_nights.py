@@ -210,7 +210,9 @@ def test_a_run_that_answered_fewer_queries_than_on_its_last_good_night_has_a_not
 ):
     scores = {"r": BASE}
     before = {"r": N - 1}
-    evaluate(tmp_path, gate({"max_drop": 0.5}), "2026-09-01", scores, accepted="ok", answered=before)
+    evaluate(
+        tmp_path, gate({"max_drop": 0.5}), "2026-09-01", scores, accepted="ok", answered=before
+    )
     more = {"r": BASE + spread(0, 0.001)}
     now = {"r": answered}
     verdict = evaluate(tmp_path, gate({"max_drop": 0.5}), "2026-09-02", more, answered=now)["web"]
