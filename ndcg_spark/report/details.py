@@ -316,6 +316,8 @@ def _about_judgments(page: NightPage) -> Iterator[tuple[str, Any]]:
 
 def _about_origins(page: NightPage) -> Iterator[tuple[str, Any]]:
     record = page.record
+    if page.metric[0] == "ndcg":
+        yield page.measure, _NDCG_IN_WORDS
     yield "convention", f"{record['convention']}: {record['formula']}"
     dates = [night.evaluated_on for night in page.baseline.nights]
     if dates:
@@ -325,6 +327,14 @@ def _about_origins(page: NightPage) -> Iterator[tuple[str, Any]]:
     yield from (record["versions"] or {}).items()
     for table, source in (record["inputs"] or {}).items():
         yield table, _source_row(source)
+
+
+#: For readers who do not know the measure. The same number means different things for different
+#: queries, judgments and conventions.
+_NDCG_IN_WORDS = (
+    "how close the lists are to the best possible order of the judged documents: "
+    "1 is the best order, and 0 means that no relevant document is shown"
+)
 
 
 def _source_row(source: Row) -> str:
