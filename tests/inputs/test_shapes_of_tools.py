@@ -37,6 +37,13 @@ TOOLS = {
         lines(",", SCORED, "query_id", "product_id", "score"),
         {},
     ),
+    "Excel": (
+        "judgments.csv",
+        "sep=;\r\n" + lines(";", JUDGED, "query", "item", "grade"),
+        "run.csv",
+        "SEP=,\n" + lines(",", SCORED, "query", "item", "score"),
+        {},
+    ),
     "a shop": (
         "judgments.csv",
         lines(",", JUDGED, "query", "product", "grade"),
