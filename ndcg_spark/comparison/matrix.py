@@ -29,6 +29,9 @@ Metric = tuple[str, Cutoff]
 #: An attribute and a value, both null for all queries; and whether each query has it.
 Slice = tuple[str | None, str | None, NDArray[np.bool_]]
 
+#: Slices are compared only by attributes with at most this many values.
+MOST_VALUES = 50
+
 #: How many rows are encoded at a time: each lookup costs a pass over all queries seen before.
 _ROWS_AT_ONCE = 1 << 20
 

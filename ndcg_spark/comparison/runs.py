@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_spark.comparison.baselines import has_judgments_of, named_baseline
@@ -26,10 +28,12 @@ from ndcg_spark.comparison.human_grades import (
 )
 from ndcg_spark.comparison.judged_apart import about_judged
 from ndcg_spark.comparison.matrix import (
+    MOST_VALUES,
     Metric,
     Queries,
     matches,
     read_attributes,
+    values_of,
 )
 from ndcg_spark.comparison.over_datasets import NOTHING, OverDatasets, compare_over_datasets
 from ndcg_spark.comparison.run_numbers import rows_of_runs, run_numbers
@@ -46,6 +50,7 @@ from ndcg_spark.convention.measures import (
 )
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoffs
 from ndcg_spark.errors import ConfigurationError
+from ndcg_spark.inputs.column_names import is_alias
 from ndcg_spark.nights.catalog_kinds import other_catalog
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import datasets_left_out, read_again, refuse_unverified, select_nights
@@ -96,6 +101,7 @@ def compare_sources(
     own: Sequence[ScoreSource], others: Mapping[str, ScoreSource] | None, options: ComparisonOptions
 ) -> Comparison:
     """Compare every dataset with its baseline: a night in `others`, or runs of its own night."""
+    options, too_many_values = _without_large_attributes(options, own)
     theirs = own if others is None else list(others.values())
     _refuse_unknown_runs("baseline", options.baselines, theirs)
     _refuse_unknown_runs("run", options.runs, [*own, *theirs])
@@ -113,12 +119,39 @@ def compare_sources(
         where = f"{source.dataset}: " if len(own) > 1 else ""
         doubts = about_judged(comparison.rows[start:], source, other, where)
         comparison.warnings.extend(doubts)
+    comparison.warnings.extend(map(Notice, too_many_values))
     comparison.warnings.extend(map(Notice, _absent_runs(own, options)))
     if comparison.rows:
         comparison.warnings.extend(tables.warnings())
     datasets = sorted({source.dataset for source in own})
     over = compare_over_datasets(comparison.rows, datasets, options.correction, options.alpha)
     return dataclasses.replace(comparison, over_datasets=over)
+
+
+def _without_large_attributes(
+    options: ComparisonOptions, own: Sequence[ScoreSource]
+) -> tuple[ComparisonOptions, list[str]]:
+    """The options without attributes that have too many values, and a sentence for each of them.
+
+    Such slices are small, and testing hundreds of them weakens every other test.
+    """
+    if options.attributes is None:
+        return options, []
+    most: dict[str, int] = {}
+    for source in own:
+        for attribute, values in values_of(options.attributes, source.dataset).items():
+            most[attribute] = max(len(values), most.get(attribute, 0))
+    large = [attribute for attribute, values in most.items() if values > MOST_VALUES]
+    sentences = []
+    for attribute in large:
+        many = f"{attribute} has {most[attribute]:,} values, more than {MOST_VALUES}"
+        doubt = "; is it a weight?" if is_alias("weight", attribute) else ""
+        sentences.append(f"{many}, so its slices are left out{doubt}")
+    if not large:
+        return options, []
+    is_small = pc.invert(pc.is_in(options.attributes["attribute"], pa.array(large)))
+    kept = options.attributes.filter(is_small)
+    return dataclasses.replace(options, attributes=kept if len(kept) else None), sentences
 
 
 class _UnmatchedTables:

@@ -64,6 +64,11 @@ _MANY_TIMES = 10
 #: Text files with more bytes than this are not searched for a line, which would take minutes.
 _SEARCHED = 1 << 30
 
+#: Grades on usual scales, such as 0 to 3 or 1 to 5, are not higher than this.
+_USUAL_HIGHEST = 5.0
+#: A grade that at most this many judgments have, and that is this many times the next one, is far.
+_HANDFUL, _TIMES_FAR = 5, 3.0
+
 
 def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> None:
     """Raise InputError if the engine lost rows, no row is valid, or more than the fraction
@@ -86,19 +91,36 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
             if allowed
             else ""
         )
-        first = counts.rejections[0]
-        example = (
-            f"the {'first ' * (len(counts.rejections) > 1)}example is in {_place(source, first)}"
-        )
-        advice = _correction(source, first, rows)
+        shown, advice = _most_helpful(source, counts.rejections, rows)
+        example = f"the {'first ' * (len(counts.rejections) > 1)}example is in"
+        if shown != counts.rejections[0]:
+            example = f"{shown.example} is in"
+        example = f"{example} {_place(source, shown)}"
         if table != "exclude" and counts.rejected < rows:
             advice = Either((advice, AllowRejected()))
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}", advice)
 
 
+def _most_helpful(
+    source: Source, rejections: Sequence[Rejection], rows: int
+) -> tuple[Rejection, Advice]:
+    """The first rejection for which there is more to say than to correct its rows, and its advice.
+
+    One mistake, such as decimal commas, often causes rejections for several reasons.
+    """
+    for rejection in rejections:
+        advice = _correction(source, rejection, rows)
+        if advice != _CORRECT:
+            return rejection, advice
+    return rejections[0], _CORRECT
+
+
+_CORRECT = Do(words="correct them")
+
+
 def _correction(source: Source, first: Rejection, rows: int) -> Advice:
     """The advice about rejected rows, from the reason and the example of the first rejection."""
-    advice: Advice = Do(words="correct them")
+    advice: Advice = _CORRECT
     if first.reason == "relevance_has_no_grade":
         return Do(words="add them to the grades, or correct them")
     labels = _labels(source, first, rows)
@@ -134,7 +156,7 @@ def _correction_of_line(kind: str, line: str) -> Advice:
         )
     if "\ufffd" in line:
         return Do(words="the file is not UTF-8; save it as UTF-8")
-    return Do(words="correct them")
+    return _CORRECT
 
 
 def _labels(source: Source, first: Rejection, rows: int) -> list[str]:
@@ -654,6 +676,28 @@ def about_grades(
             f"judgments: no document is relevant: the highest grade is {highest:g}, but relevant "
             f"documents need {least:g} or more; check the grades, or set relevant_from"
         )
+
+
+def about_far_grade(judged: JudgmentCounts, judgments: DataFrame) -> Iterator[Notice]:
+    """The warning about a highest grade that few judgments have, far above a scale of small ones.
+
+    It may be a typing error, such as 33 for 3. This takes a pass over the judgments if the highest
+    grade is above usual scales. Counts, such as clicks, have no such scale.
+    """
+    highest = judged.best_grade
+    if highest is None or highest <= _USUAL_HIGHEST:
+        return
+    grade = typed("relevance", dict(judgments.dtypes)).alias("grade")
+    counts = judgments.select(grade).groupBy("grade").count()
+    rows = counts.where("grade is not null").orderBy(F.col("grade").desc()).limit(2).collect()
+    if len(rows) < 2:
+        return
+    number, following = rows[0]["count"], rows[1]["grade"]
+    is_far = highest > _TIMES_FAR * following and 0 < following <= _USUAL_HIGHEST
+    if is_far and number <= _HANDFUL:
+        has = "judgment has" if number == 1 else "judgments have"
+        what = f"judgments: {number} {has} the grade {highest:g}, and the next one is {following:g}"
+        yield Notice(f"{what}; check whether it is a typing error")
 
 
 def _about(runs: Sequence[RunCounts], what: str, advice: Advice) -> Iterator[Notice]:

@@ -8,7 +8,7 @@ from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
 from ndcg_spark.comparison.differences import causes as causes_of_change
 from ndcg_spark.comparison.known_losses import Acknowledgement, losses_to_accept
-from ndcg_spark.comparison.matrix import Metric, read_attributes, values_of
+from ndcg_spark.comparison.matrix import MOST_VALUES, Metric, read_attributes, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.comparison.trend import falls_of_night
 from ndcg_spark.convention.measures import format_cutoff
@@ -24,6 +24,7 @@ from ndcg_spark.gate.acknowledged import (
     why_not_known,
 )
 from ndcg_spark.gate.against_reference import ReferenceScores
+from ndcg_spark.gate.answers import fewer_answers
 from ndcg_spark.gate.checks import Case, cases_of
 from ndcg_spark.gate.compared_night import (
     ComparedNight,
@@ -39,7 +40,7 @@ from ndcg_spark.gate.missing import Missing, find_missing
 from ndcg_spark.gate.past_changes import unknown_changes
 from ndcg_spark.gate.results import Finding, against_in_words, decide_cases, finding_of, is_note
 from ndcg_spark.gate.settings import GateConfig
-from ndcg_spark.gate.slices import MOST_VALUES, SliceLoss, named_slices, slice_losses
+from ndcg_spark.gate.slices import SliceLoss, named_slices, slice_losses
 from ndcg_spark.gate.verdict import (
     EXIT_CODES,
     FAIL,
@@ -119,6 +120,8 @@ class Found(NamedTuple):
     links: Sequence[dict[str, Any]] = ()
     #: The runs whose level falls.
     falls: Sequence[dict[str, Any]] = ()
+    #: Sentences about runs that answered fewer queries than on their last good night.
+    fewer_answers: Sequence[str] = ()
 
 
 class Judged(NamedTuple):
@@ -232,6 +235,7 @@ def _find(inputs: GateInputs) -> Found:
         warnings=_warnings_of_values(inputs) + unknown_changes(tonight, nights),
         links=links_of(inputs),
         falls=_falls(inputs),
+        fewer_answers=fewer_answers(inputs, baselines),
     )
 
 
@@ -349,7 +353,7 @@ def decide(gate: GateConfig, tonight: Night, found: Found, accepted: Acceptance 
         exit_code=DONE if is_accepted else EXIT_CODES[word],
         results=tuple(decided.result for decided in decisions),
         warnings=tuple(warnings),
-        notes=tuple(notes),
+        notes=(*notes, *found.fewer_answers),
         baselines=tuple(_entry(baseline) for baseline in found.baselines),
         causes=tuple(causes),
         accepted=accepted.reason if accepted else None,

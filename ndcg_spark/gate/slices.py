@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import deciding
+from ndcg_spark.comparison.matrix import MOST_VALUES
 from ndcg_spark.comparison.readings import FIRST, SECOND, has_second_reading
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import JUDGED_RATE, measure_at
@@ -19,8 +20,6 @@ from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.text import ACCEPTED, day
 from ndcg_spark.tolerance import DECIMALS
 
-#: Slices of an attribute with more values are used only by checks that name them.
-MOST_VALUES = 50
 #: The joint level of all slices of a night, so that a warning is rarely wrong.
 _ALPHA = 0.01
 #: A slice is named if it lost more than this multiple of what the check of its run allows.

@@ -26,6 +26,8 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
         ),
         "docid",
         "document_id documentid product_id productid iid",
+        # A product may be a title beside the id.
+        "product sku",
     ),
     "relevance": ("rel label grade rating r_ui", "score"),
     "score": ("scores prediction", "rating", "est"),

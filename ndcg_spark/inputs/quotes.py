@@ -237,6 +237,10 @@ class Quotes:
         return fields
 
 
+#: The first line of a file in which Excel names the separator.
+_EXCEL_SEPARATOR = re.compile(r"sep=[,;\t]\n", re.IGNORECASE)
+
+
 class Header(NamedTuple):
     """The first row of text, which has the names of the fields."""
 
@@ -253,14 +257,21 @@ class Header(NamedTuple):
 
 
 def header_of(text: str, separator: str) -> Header:
-    """Return the header of text whose lines end in LF; a name in it may have a line break."""
+    """Return the header of text whose lines end in LF; a name in it may have a line break.
+
+    Excel may write the separator in a line above, such as `sep=;`, which belongs to the header.
+    """
+    above = ""
+    if _EXCEL_SEPARATOR.match(text):
+        above = text[: text.index("\n") + 1]
+        text = text[len(above) :]
     header = _first_row(text, separator)
     below = _first_row(text[len(header) + 1 :], separator)
     is_literal = are_literal(header, below, separator)
     names = values(header, separator)
     if names is None and is_literal:
         names = header.split(separator)
-    return Header(header, names, is_literal)
+    return Header(above + header, names, is_literal)
 
 
 def values(row: str, separator: str) -> list[str] | None:

@@ -53,6 +53,8 @@ def _about_ids(context: Context, dataset: str, run: str) -> str | None:
 _FEWEST, _NEARLY_ALL = 5, 0.9
 #: More ids than this are not compared one by one.
 _MOST_IDS = 100_000
+#: In more results than this, ids are compared only if about as many are missing as are not judged.
+_FEW_ROWS = 2_000_000
 #: How many runs are looked at: ids that differ usually do so in all of them.
 _MOST_RUNS = 3
 #: Quotes and apostrophes, which programs replace by similar ones or leave out.
@@ -69,9 +71,13 @@ def about_renamed_queries(context: Context) -> Iterator[str]:
     examined = []
     for run in context.checked.result_counts.runs:
         judged_queries = counts.queries.get(run.dataset, 0)
-        lacks_some = judged_queries > run.judged_queries
+        missing = judged_queries - run.judged_queries
+        is_quick = context.checked.result_counts.rows <= _FEW_ROWS
+        if not is_quick and run.unjudged_queries > 2 * missing:
+            # Most of its queries are not meant to be judged.
+            continue
         are_few = max(judged_queries, run.unjudged_queries) <= _MOST_IDS
-        if lacks_some and run.unjudged_queries and are_few:
+        if missing and run.unjudged_queries and are_few:
             examined.append(run)
     examined = examined[:_MOST_RUNS]
     if not examined:
@@ -114,8 +120,8 @@ def _ids(
     judgments, results = context.checked.judgments, context.checked.results
     key = query_key(results.columns)
     results = results.where(F.col("run").isin([run.run for run in runs]))
-    judged = judgments.select(F.lit(None).cast("string").alias("run"), *key).distinct()
-    table = judged.unionByName(results.select("run", *key).distinct()).toArrow()
+    judged = judgments.select(F.lit(None).cast("string").alias("run"), *key)
+    table = judged.union(results.select("run", *key)).distinct().toArrow()
     ids: dict[tuple[str | None, str | None], set[str]] = {}
     for row in table.to_pylist():
         ids.setdefault((row.get("dataset"), row["run"]), set()).add(row["query_id"])

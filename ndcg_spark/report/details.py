@@ -139,6 +139,7 @@ def _all_queries_table(page: NightPage) -> Table:
         notes.append(f"{_QUERIES} of {total:,} queries: the first and last {half}")
     if has_nights:
         notes.append(_NIGHTS_BEFORE)
+    notes.extend(_left_out_of_chain(page))
     rows = []
     for query in shown:
         row = {"query": _link(page, query), before: query.before, now: query.score}
@@ -150,6 +151,16 @@ def _all_queries_table(page: NightPage) -> Table:
     if page.compares:
         sentence += f", {before}: {baseline.label}"
     return make_table(rows, (), notes, sentences=[f"{sentence}."])
+
+
+def _left_out_of_chain(page: NightPage) -> list[str]:
+    """How many queries of the difference are not listed, because some judgments lack them."""
+    if page.run not in page.compared_with.chains or page.row is None:
+        return []
+    listed, compared = len(page.queries), page.row["queries"]
+    if listed >= compared:
+        return []
+    return [f"{listed:,} of {compared:,} queries, which all sets of judgments since then contain"]
 
 
 def _link(page: NightPage, query: QueryScore) -> Markup:
@@ -305,6 +316,8 @@ def _about_judgments(page: NightPage) -> Iterator[tuple[str, Any]]:
 
 def _about_origins(page: NightPage) -> Iterator[tuple[str, Any]]:
     record = page.record
+    if page.metric[0] == "ndcg":
+        yield page.measure, _NDCG_IN_WORDS
     yield "convention", f"{record['convention']}: {record['formula']}"
     dates = [night.evaluated_on for night in page.baseline.nights]
     if dates:
@@ -314,6 +327,14 @@ def _about_origins(page: NightPage) -> Iterator[tuple[str, Any]]:
     yield from (record["versions"] or {}).items()
     for table, source in (record["inputs"] or {}).items():
         yield table, _source_row(source)
+
+
+#: For readers who do not know the measure. The same number means different things for different
+#: queries, judgments and conventions.
+_NDCG_IN_WORDS = (
+    "how close the lists are to the best possible order of the judged documents: "
+    "1 is the best order, and 0 means that no relevant document is shown"
+)
 
 
 def _source_row(source: Row) -> str:

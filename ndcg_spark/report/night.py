@@ -276,9 +276,13 @@ def load_night(
     night: Night,
     request: Request,
     output: str | None = None,
+    about: str | None = None,
 ) -> NightPage:
-    """Load what a page shows of a night. ConfigurationError if it lacks what is requested."""
-    shown = outline(history, night, request)
+    """Load what a page shows of a night. ConfigurationError if it lacks what is requested.
+
+    `about`: the run whose own good nights are the baseline.
+    """
+    shown = outline(history, night, request, about)
     rows = history.scores(night)
     scores = {(row["run"], row["cutoff"]): row for row in rows}
     silent = sorted(set(shown.runs) - answering_runs(rows))
@@ -293,14 +297,10 @@ def load_night(
         run = _chosen_run(shown, runs, compared, scores, before)
     if not shown.baseline.is_for(run):
         # The run has good nights of its own.
-        shown = outline(history, night, request, about=run)
-        compared = compare_shown(history, shown)
-        before = _rows_before(history, shown)
+        return load_night(history, night, request, output, about=run)
     # Its queries, and how they changed if they are compared.
     queries = _query_scores(history, shown, compared, run)
-    changes = {}
-    if _are_compared(queries):
-        changes = {query.query_id: query.change for query in queries}
+    changes = _changes(queries)
     # Their documents. Across a change of judgments, no movement explains a change.
     measure, cutoff = shown.metric
     ends = [query.query_id for query in _both_ends(queries)]
@@ -358,6 +358,13 @@ def _deepest(scores: Iterable[tuple[str, int | None]]) -> int | None:
 def _are_compared(queries: Sequence[QueryScore]) -> bool:
     """Whether the queries have a score before; if one of them has, all have."""
     return bool(queries) and queries[0].before is not None
+
+
+def _changes(queries: Sequence[QueryScore]) -> dict[str, float]:
+    """The change of each query; empty if they are not compared."""
+    if not _are_compared(queries):
+        return {}
+    return {query.query_id: query.change for query in queries}
 
 
 def _both_ends(queries: Sequence[QueryScore]) -> list[QueryScore]:

@@ -247,7 +247,7 @@ def _other_baselines(
     """The good nights of runs that the gate did not compare with this baseline's nights."""
     found: list[Baseline] = []
     for run in runs:
-        if any(one.is_for(run) for one in [baseline, *found]):
+        if _is_covered(run, [baseline, *found]):
             continue
         own = baseline_of_verdict(night, history.nights, run)
         if own is not None and own.name == baseline.name:
@@ -261,8 +261,16 @@ def _with_runs_of_none(
     """The baseline, also for runs whose own good nights are no longer kept."""
     if baseline.runs is None:
         return baseline
-    left = [run for run in runs if not any(one.is_for(run) for one in [baseline, *others])]
+    left = []
+    for run in runs:
+        if not _is_covered(run, [baseline, *others]):
+            left.append(run)
     return dataclasses.replace(baseline, runs=(*baseline.runs, *left))
+
+
+def _is_covered(run: str, baselines: Sequence[Baseline]) -> bool:
+    """Whether one of these baselines is for a run."""
+    return any(baseline.is_for(run) for baseline in baselines)
 
 
 def _default_baseline(

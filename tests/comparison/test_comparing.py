@@ -545,6 +545,20 @@ def test_attributes_of_queries_that_are_all_left_out_are_not_said_to_be_of_none(
     assert compared(now, None, "new", **given).warnings == []
 
 
+@pytest.mark.parametrize(("values", "is_compared"), [(50, True), (51, False)])
+def test_an_attribute_with_too_many_values_is_left_out(values, is_compared):
+    baseline, run = pairs_of("normal", 60, 4)
+    kinds = {}
+    for at in range(60):
+        kinds[f"q{at}"] = {"size": str(at % 2), "traffic": str(at % values)}
+    given = scores({"old": baseline, "new": run})
+    comparison = compared(given, None, "old", attributes=attributes(kinds))
+    assert ("traffic" in {row["attribute"] for row in comparison.rows}) == is_compared
+    assert "size" in {row["attribute"] for row in comparison.rows}
+    said = [warning.sentence for warning in comparison.warnings]
+    assert ["51 values" in one and "a weight?" in one for one in said] == [True] * (not is_compared)
+
+
 def weights_with(heaviest, n=60):
     """Weights of which the first query has this share, and the others have equal ones."""
     return [heaviest, *[(1 - heaviest) / (n - 1)] * (n - 1)]

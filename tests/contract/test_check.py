@@ -9,7 +9,7 @@ from checked import settings, tables_of
 from hypothesis import given
 from hypothesis import strategies as st
 from sessions import many, on_spark
-from tables import assert_rows, judgment, result, results, table
+from tables import assert_rows, judgment, judgments, result, results, table
 
 from ndcg_spark import Convention
 from ndcg_spark.contract import limits
@@ -447,3 +447,23 @@ def test_a_dataset_without_results():
     assert notice.sentence.startswith(
         "1 dataset(s) have judgments but no results, e.g. shop with 1 queries"
     )
+
+
+@pytest.mark.parametrize(
+    ("grades", "is_said"),
+    [
+        ([0, 1, 2, 3] * 5 + [33], True),
+        ([0, 1] * 5 + [11] * 5, True),
+        ([0, 1, 2, 3] * 5 + [33] * 6, False),
+        ([0, 1, 2, 3] * 5 + [9], False),
+        # Clicks have no scale.
+        ([0, 1, 8, 30, 1000], False),
+        ([0, 33], False),
+        ([0, 1, 5], False),
+    ],
+)
+def test_a_grade_far_above_the_scale_of_the_others_is_mentioned(session, grades, is_said):
+    rows = [judgment(f"d{at}", float(grade)) for at, grade in enumerate(grades)]
+    counts = JudgmentCounts(rows=len(rows), queries={None: 1}, best_grade=float(max(grades)))
+    said = [one.sentence for one in limits.about_far_grade(counts, judgments(session, rows))]
+    assert [f"{max(grades)}" in one for one in said] == [True] * is_said

@@ -124,3 +124,12 @@ def test_scores_that_lack_more_queries_than_the_results():
         InputError, match="run=bm25 lacks 2 judged queries in its scores, but lacked 1 when"
     ):
         refuse_lost(judged(5), returned(run(judged=4)), [{**row, "missing_queries": 2}])
+
+
+def test_the_advice_is_about_the_rejections_that_one_mistake_explains():
+    broken = Rejection("results", "broken_line", 1, "q;d;;")
+    commas = Rejection("results", "score_is_no_number", 4, "q;d;0,6")
+    counts = Counts(rows=9, rejected=5, rejections=[broken, commas])
+    with pytest.raises(InputError, match="with a point") as caught:
+        refuse_rejected(RESULTS, counts)
+    assert "q;d;0,6 is in runs/bm25" in str(caught.value)

@@ -248,3 +248,20 @@ def test_what_is_counted_is_named(tmp_path, drops, end):
     for day in (1, 2):
         night(tmp_path, day, dict.fromkeys(drops, 0), accepted="first" if day == 1 else None)
     assert night(tmp_path, 3, drops).sentence.endswith(end)
+
+
+@pytest.mark.parametrize(("answered", "is_said"), [(N - 2, True), (N - 1, False), (N, False)])
+def test_a_run_that_answered_fewer_queries_than_on_its_last_good_night_has_a_note(
+    tmp_path, answered, is_said
+):
+    scores = {"r": BASE}
+    before = {"r": N - 1}
+    evaluate(
+        tmp_path, gate({"max_drop": 0.5}), "2026-09-01", scores, accepted="ok", answered=before
+    )
+    more = {"r": BASE + spread(0, 0.001)}
+    now = {"r": answered}
+    verdict = evaluate(tmp_path, gate({"max_drop": 0.5}), "2026-09-02", more, answered=now)["web"]
+    said = [note for note in verdict.notes if "2 judged queries" in note]
+    assert len(said) == is_said
+    assert verdict.verdict == "pass"

@@ -81,22 +81,25 @@ def test_interactions_without_users_are_refused():
 
 
 def test_interactions_have_the_names_that_are_mapped(tmp_path):
-    (tmp_path / "used.csv").write_text("customer,sku\nu,a\nv,a\nv,b\n")
+    (tmp_path / "used.csv").write_text("customer,article\nu,a\nv,a\nv,b\n")
     (tmp_path / "runs.csv").write_text("query_id,doc_id,score\nu,a,1\n")
     asked = ["describe", "runs.csv", "--measures", "Popularity@1", "--format", "json"]
     asked += ["--interactions", "used.csv"]
     refused = command_line(*asked, cwd=tmp_path)
     assert refused.returncode == 3
-    mapped = ["--column", "interactions.query_id=customer", "--column", "interactions.doc_id=sku"]
+    mapped = [
+        "--column",
+        "interactions.query_id=customer",
+        "--column",
+        "interactions.doc_id=article",
+    ]
     for option in mapped[1::2]:
         assert f"--column {option.partition('=')[0]}=NAME" in refused.stderr
     said = command_line(*asked, *mapped, cwd=tmp_path)
     assert said.returncode == 0, said.stderr
     (row,) = json.loads(said.stdout)
     assert row["popularity"] == 2.0
-    text = (
-        '[items.interactions]\npath = "used.csv"\ncolumns = {query_id = "customer", doc_id = "sku"}'
-    )
+    text = '[items.interactions]\npath = "used.csv"\ncolumns = {query_id = "customer", doc_id = "article"}'
     (tmp_path / "night.toml").write_text(text)
     by_config = [*asked[:-2], "--config", "night.toml"]
     assert json.loads(command_line(*by_config, cwd=tmp_path).stdout) == [row]
@@ -104,20 +107,20 @@ def test_interactions_have_the_names_that_are_mapped(tmp_path):
 
 def test_columns_of_interactions_that_are_not_given_are_refused(tmp_path):
     (tmp_path / "runs.csv").write_text("query_id,doc_id,score\nu,a,1\n")
-    asked = ["describe", "runs.csv", "--column", "interactions.doc_id=sku"]
+    asked = ["describe", "runs.csv", "--column", "interactions.doc_id=article"]
     refused = command_line(*asked, cwd=tmp_path)
     assert refused.returncode == 2
     assert "give their path" in refused.stderr
 
 
 def test_an_option_of_interactions_changes_those_of_a_configuration(tmp_path):
-    (tmp_path / "used.csv").write_text("customer,sku\nu,a\nv,a\nv,b\n")
-    (tmp_path / "newer.csv").write_text("customer,sku\nu,a\n")
+    (tmp_path / "used.csv").write_text("customer,article\nu,a\nv,a\nv,b\n")
+    (tmp_path / "newer.csv").write_text("customer,article\nu,a\n")
     (tmp_path / "runs.csv").write_text("query_id,doc_id,score\nu,a,1\n")
     text = '[items.interactions]\npath = "used.csv"\ncolumns = {query_id = "customer"}'
     (tmp_path / "night.toml").write_text(text)
     asked = ["describe", "runs.csv", "--measures", "Popularity@1", "--format", "json"]
-    asked += ["--config", "night.toml", "--column", "interactions.doc_id=sku"]
+    asked += ["--config", "night.toml", "--column", "interactions.doc_id=article"]
     for more, users in (([], 2), (["--interactions", "newer.csv"], 1)):
         said = command_line(*asked, *more, cwd=tmp_path)
         assert said.returncode == 0, said.stderr

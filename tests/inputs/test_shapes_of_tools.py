@@ -37,6 +37,20 @@ TOOLS = {
         lines(",", SCORED, "query_id", "product_id", "score"),
         {},
     ),
+    "Excel": (
+        "judgments.csv",
+        "sep=;\r\n" + lines(";", JUDGED, "query", "item", "grade"),
+        "run.csv",
+        "SEP=,\n" + lines(",", SCORED, "query", "item", "score"),
+        {},
+    ),
+    "a shop": (
+        "judgments.csv",
+        lines(",", JUDGED, "query", "product", "grade"),
+        "run.csv",
+        lines(",", SCORED, "query", "sku", "score"),
+        {},
+    ),
     "LensKit": (
         "test.csv",
         lines(",", JUDGED, "user_id", "item_id", "rating"),
@@ -135,6 +149,11 @@ NEAR_MISSES = {
         "missing, relevance; it has ",
     ),
     "no score of Surprise": ("results", "uid iid r_ui", "score or rank; it has uid, iid, r_ui"),
+    "a product and its sku": (
+        "results",
+        "uid product sku est",
+        "may be the doc_id, product and sku",
+    ),
     "two documents": ("results", "uid iid product_id est", "may be the doc_id, iid and product_id"),
     "another type": (
         "results",
