@@ -48,9 +48,10 @@ def _about_ids(context: Context, dataset: str, run: str) -> str | None:
     return f"no document of {run} is judged; {advice}"
 
 
-#: From this many queries on, and if this share of the judged queries is missing, equal numbers of
-#: missing and unjudged queries are no coincidence.
-_FEWEST, _NEARLY_ALL = 5, 0.9
+#: From this many queries on, equal numbers of missing and unjudged queries are reported.
+_FEWEST = 5
+#: If this share of the judged queries is missing, equal numbers are not a coincidence.
+_NEARLY_ALL = 0.9
 #: More ids than this are not compared one by one.
 _MOST_IDS = 100_000
 #: In more results than this, ids are compared only if about as many are missing as are not judged.
@@ -102,15 +103,18 @@ def _about_queries(run: RunCounts, judged: set[str], returned: set[str]) -> str 
         judged_id, returned_id = _shown(*pairs[0])
         examples = f"the judgments have {judged_id}, and the run has {returned_id}"
         return f"{what}, so they are not judged; {examples}; {_SAME_WAY}"
-    is_most = len(missing) >= max(_FEWEST, _NEARLY_ALL * len(judged))
-    if not is_most or len(missing) != len(unjudged):
+    if len(missing) < _FEWEST or len(missing) != len(unjudged):
         return None
     what = f"{name} lacks {len(missing):,} of {len(judged):,} judged queries"
     examples = f"it lacks {min(missing)!r} and has {min(unjudged)!r}"
-    return f"{what} and has as many that nobody judged; {examples}; {_SAME_WAY}"
+    # Equal numbers of a few queries may be a coincidence.
+    is_most = len(missing) >= _NEARLY_ALL * len(judged)
+    advice = _SAME_WAY if is_most else _IF_SAME
+    return f"{what} and has as many that nobody judged; {examples}; {advice}"
 
 
 _SAME_WAY = "check that both tables write query ids in the same way"
+_IF_SAME = f"if these are the same queries, {_SAME_WAY}"
 
 
 def _ids(
