@@ -7,6 +7,7 @@ with the lower sides.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_spark.comparison import statistics
-from ndcg_spark.comparison.matrix import Metric, ScoreMatrix, mean_matrix
+from ndcg_spark.comparison.matrix import Metric, ScoreMatrix, mean_matrix, padded
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import MOST_LINKS, Link, Reference, after_link
-from ndcg_spark.comparison.sources import NoCopyError, ScoreCache
+from ndcg_spark.comparison.sources import NoCopyError, ScoreCache, is_small
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.nights.log import Night
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tolerance import EQUAL, ROUNDING
+
+#: How many pieces, and how many sides of changes, are kept: those of a whole chain in two readings.
+_MAX_KEPT = 4 * MOST_LINKS
 
 HIGH, LOW = "chain_high", "chain_low"
 
@@ -63,8 +67,9 @@ class RunScores:
         self.run = run
         self.metric = metric
         self._scores = scores
-        #: The computed sides of changes, which every slice uses again.
-        self._sides: dict[tuple[Link, int], LinkSides | None] = {}
+        # Caches, because every slice and every later night uses the same differences again.
+        self._pieces = functools.lru_cache(_MAX_KEPT)(self._computed_piece)
+        self._sides = functools.lru_cache(_MAX_KEPT)(self._computed_sides)
 
     def apart(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
         """The difference of two matrices by query; NaN unless both have the same judgments."""
@@ -79,6 +84,9 @@ class RunScores:
 
     def piece(self, newer: Night, older: Sequence[Night], reading: int) -> Piece:
         """A night compared with the mean of older nights that have its judgments."""
+        return self._pieces(newer, tuple(older), reading)
+
+    def _computed_piece(self, newer: Night, older: tuple[Night, ...], reading: int) -> Piece:
         own = self.matrix(newer, reading)
         if len(older) == 1:
             theirs = self.matrix(older[0], reading)
@@ -88,10 +96,7 @@ class RunScores:
 
     def sides(self, link: Link, reading: int) -> LinkSides | None:
         """Both sides of a change of judgments; None if a copy is missing."""
-        key = link, reading
-        if key not in self._sides:
-            self._sides[key] = self._computed_sides(link, reading)
-        return self._sides[key]
+        return self._sides(link, reading)
 
     def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
         """Compute both sides of a change of judgments; None if a copy is missing."""
@@ -108,6 +113,17 @@ class RunScores:
         old = self.apart(later_then, earlier_then)
         new = self.apart(later_now, earlier_now)
         return LinkSides(link, old, new)
+
+
+def run_scores(run: str, metric: Metric, night: Night, scores: ScoreCache) -> RunScores:
+    """The scores of a run for a night and those before it, with the differences kept so far.
+
+    A rehearsal follows almost the same chain on every night. The differences of large nights would
+    need too much memory, so they are kept for one night only.
+    """
+    if is_small(night):
+        return scores.made_once(RunScores, run, metric)
+    return RunScores(run, metric, scores)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -255,8 +271,7 @@ def _last_night(made: Chain) -> Night:
 
 def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
     # Queries that were first seen after these differences were computed are not in them.
-    all_queries = np.pad(apart, (0, len(mask) - len(apart)), constant_values=np.nan)
-    return np.where(mask, all_queries, np.nan)
+    return np.where(mask, padded(apart, len(mask), np.nan), np.nan)
 
 
 def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:
@@ -313,7 +328,9 @@ def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict
     link = sides.link
     before = scores.matrix(link.before, FIRST).scores(scores.run)
     after = scores.matrix(link.after, FIRST).scores(scores.run)
-    is_new = np.isnan(sides.new) & ~np.isnan(after)
+    # More queries may have been seen since the sides were computed.
+    new = padded(sides.new, len(after), np.nan)
+    is_new = np.isnan(new) & ~np.isnan(after)
     _, cutoff = scores.metric
     run_and_cutoff = scores.run, cutoff
     return {

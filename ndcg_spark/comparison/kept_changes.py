@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_spark.comparison.chain import RunScores, change_facts
+from ndcg_spark.comparison.chain import change_facts, run_scores
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import Link
@@ -24,7 +24,7 @@ def facts_of_copies(
         for night in (before, after):
             if metric not in scores.source(night).metrics:
                 return None
-        of_run = RunScores(run, metric, scores)
+        of_run = run_scores(run, metric, after, scores)
         sides = of_run.sides(Link(before, after), FIRST)
         return None if sides is None else change_facts(sides, of_run, scores)
     except (InputError, StorageError):

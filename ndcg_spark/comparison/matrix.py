@@ -84,7 +84,7 @@ class ScoreMatrix:
         scores = np.zeros(0)
         if run in self.runs:
             scores = self.values[list(self.runs).index(run)]
-        return _padded(scores, len(self.queries), np.nan)
+        return padded(scores, len(self.queries), np.nan)
 
     def answered(self, run: str) -> NDArray[np.bool_]:
         """Whether the run returned anything for each query; false if the matrix lacks the run."""
@@ -120,7 +120,7 @@ class ScoreMatrix:
 
     def hashes(self) -> NDArray[np.int64]:
         """The hash of the judgments of every query; 0 if it has no row here."""
-        return _padded(self.judgments_hash, len(self.queries), 0)
+        return padded(self.judgments_hash, len(self.queries), 0)
 
     def is_judged_with(self, other: "ScoreMatrix") -> bool:
         """Whether any query is judged in both matrices."""
@@ -207,10 +207,10 @@ class _Cells:
     def _grow(self) -> None:
         """Make room for new queries."""
         many = len(self._queries)
-        self.values = _padded(self.values, many, np.nan)
-        self.answers = _padded(self.answers, many, False)
-        self.hashes = _padded(self.hashes, many, 0)
-        self._seen = _padded(self._seen, many, False)
+        self.values = padded(self.values, many, np.nan)
+        self.answers = padded(self.answers, many, False)
+        self.hashes = padded(self.hashes, many, 0)
+        self._seen = padded(self._seen, many, False)
 
     def _mark_seen(self, query: NDArray[np.int64], run: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the run of each row already had a score for the query; marks it as seen."""
@@ -254,7 +254,7 @@ class _Cells:
         )
 
 
-def _padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
+def padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
     """The array extended to `rows` rows; the new ones are empty."""
     if len(array) == rows:
         return array
@@ -299,7 +299,7 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
     for matrix in matrices:
         newest = matrix
         # A night may have queries that earlier nights do not have; they are not judged tonight.
-        known = _padded(hashes, len(tonight.queries), 0)
+        known = padded(hashes, len(tonight.queries), 0)
         hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
         has_tonights = (matrix.hashes() == tonight.hashes())[:n]
         for run in matrix.runs:

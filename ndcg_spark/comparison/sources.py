@@ -4,14 +4,21 @@ import dataclasses
 import datetime
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_spark.comparison.baselines import Baseline, Kind, NotComparable
 from ndcg_spark.comparison.differences import Sides
-from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix, mean_matrix, read_matrix
+from ndcg_spark.comparison.matrix import (
+    Metric,
+    Queries,
+    ScoreMatrix,
+    mean_matrix,
+    read_attributes,
+    read_matrix,
+)
 from ndcg_spark.comparison.readings import (
     COLUMNS,
     FIRST,
@@ -53,6 +60,8 @@ MeanRows = Sequence[Mapping[str, Any]]
 
 #: Reads the scores of these runs, and possibly of others.
 ScoreReader = Callable[[Collection[str]], ScoreMatrix]
+
+Made = TypeVar("Made")
 
 #: How many matrices are kept, and how many query scores a night may have for that.
 _MAX_MATRICES = 64
@@ -220,6 +229,8 @@ class ScoreCache:
         #: Returns the DATASET_SCORES rows of a night, without slices.
         self.mean_rows = functools.cache(mean_rows)
         self.source = functools.cache(lambda night: score_source(night, self.mean_rows(night)))
+        self._attributes = functools.lru_cache(_MAX_SMALL)(_attributes_of)
+        self._made: dict[Any, Any] = {}
         self._kept = functools.lru_cache(_MAX_MATRICES)(self._read)
         self._kept_small = functools.lru_cache(_MAX_SMALL)(self._read)
 
@@ -230,7 +241,22 @@ class ScoreCache:
 
     def queries(self, dataset: str) -> Queries:
         """The queries of a dataset seen so far, which all of its matrices share."""
-        return self._queries.setdefault(dataset, Queries())
+        if dataset not in self._queries:
+            self._queries[dataset] = Queries()
+        return self._queries[dataset]
+
+    def made_once(self, make: Callable[..., Made], *key: Any) -> Made:
+        """What a function makes from a key and this cache; it is made once and kept."""
+        if (make, key) not in self._made:
+            self._made[make, key] = make(*key, self)
+        made: Made = self._made[make, key]
+        return made
+
+    def attributes(self, night: Night) -> pa.Table | None:
+        """The QUERY_ATTRIBUTES that a night was evaluated with; None if it had none."""
+        if night.kept_rows("query_attributes") > _FEW_SCORES:
+            return _attributes_of(night)
+        return self._attributes(night)
 
     def matrix(
         self,
@@ -246,10 +272,9 @@ class ScoreCache:
         """
         if judgments == night.row["judgments_fingerprint"]:
             judgments = None
-        scores = night.kept_rows("query_scores")
-        if scores <= _FEW_SCORES:
+        if is_small(night):
             return self._kept_small(night, metric, reading, judgments)
-        if scores <= _MAX_SCORES:
+        if night.kept_rows("query_scores") <= _MAX_SCORES:
             return self._kept(night, metric, reading, judgments)
         return self._read(night, metric, reading, judgments)
 
@@ -259,6 +284,15 @@ class ScoreCache:
         source: ScoreSource = self.source(night)
         queries = self.queries(night.dataset)
         return source.read(queries, metric, reading=reading, judgments=judgments)
+
+
+def is_small(night: Night) -> bool:
+    """Whether a night has so few scores that those of many such nights can be kept."""
+    return night.kept_rows("query_scores") <= _FEW_SCORES
+
+
+def _attributes_of(night: Night) -> pa.Table | None:
+    return read_attributes([night])
 
 
 def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa.RecordBatch]:

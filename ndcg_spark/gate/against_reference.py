@@ -6,6 +6,7 @@ that a list does not look worse only because fewer of its documents are judged t
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,10 +22,11 @@ from ndcg_spark.comparison.chain import (
     RunScores,
     chain,
     chain_row,
+    run_scores,
     usable_reference,
 )
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows
-from ndcg_spark.comparison.matrix import Metric, masks, mean_matrix, read_attributes, weight_vector
+from ndcg_spark.comparison.matrix import Metric, masks, mean_matrix, padded, weight_vector
 from ndcg_spark.comparison.readings import FIRST, SECOND, has_second_reading
 from ndcg_spark.comparison.references import (
     Reference,
@@ -35,6 +37,7 @@ from ndcg_spark.comparison.references import (
 from ndcg_spark.comparison.sources import (
     ScoreCache,
     compared_numbers,
+    is_small,
     why_not_comparable,
     with_comparable_nights,
 )
@@ -253,7 +256,7 @@ class ReferenceScores:
         """The scores of the run and metric of a question."""
         key = question.run, question.metric
         if key not in self._scores_of_run:
-            self._scores_of_run[key] = RunScores(*key, self._scores)
+            self._scores_of_run[key] = run_scores(*key, self.tonight, self._scores)
         return self._scores_of_run[key]
 
     def _rows(self, reference: Reference, question: Question, reading: int) -> list[Row]:
@@ -358,13 +361,46 @@ def _cannot_reach(
     return NotComparable("other_judgments", sentence, (baseline.newest, run))
 
 
+#: The queries of each slice, by (attribute, value).
+_Slices = Mapping[tuple[str | None, str | None], Mask]
+#: How many nights have their slices kept.
+_MAX_NIGHTS = 400
+
+
+class _SlicesOfNights:
+    """The slices of small nights by the attributes that they keep."""
+
+    def __init__(self, scores: ScoreCache) -> None:
+        self._scores = scores
+        self._kept = functools.lru_cache(_MAX_NIGHTS)(self._computed)
+
+    def of(self, night: Night) -> _Slices:
+        return self._kept(night, len(self._scores.queries(night.dataset)))
+
+    def _computed(self, night: Night, _queries: int) -> _Slices:
+        return _slices_of(self._scores.attributes(night), night, self._scores)
+
+
+def _slices_of(attributes: pa.Table | None, night: Night, scores: ScoreCache) -> _Slices:
+    """The queries of each slice of a night's dataset; empty without attributes."""
+    slices: dict[tuple[str | None, str | None], Mask] = {}
+    if attributes is not None:
+        queries = scores.queries(night.dataset)
+        for attribute, value, mask in masks(attributes, night.dataset, queries):
+            slices[attribute, value] = mask
+    return slices
+
+
 class _SliceMasks:
     """The queries in a slice, by the attributes that nights keep."""
 
     def __init__(self, scores: ScoreCache, attributes: pa.Table | None) -> None:
         self._scores = scores
+        #: The attributes of nights that keep none.
         self._attributes = attributes
-        self._of_night: dict[Night, dict[tuple[str | None, str | None], Mask]] = {}
+        self._of_nights = scores.made_once(_SlicesOfNights)
+        self._of_night: dict[Night, _Slices] = {}
+        self._masks: dict[Any, Mask] = {}
 
     def of_slice(self, question: Question) -> Callable[[Night, Night], Mask]:
         """A function that returns the queries of a slice between a newer and an older night.
@@ -372,18 +408,27 @@ class _SliceMasks:
         A query has the attributes that the newer night keeps or, if that night does not judge it,
         the attributes that the older night keeps.
         """
+        of_question = question.metric, question.attribute, question.value
 
         def mask(newer: Night, older: Night) -> Mask:
-            queries = self._scores.queries(newer.dataset)
+            number = len(self._scores.queries(newer.dataset))
             if question.attribute is None:
-                return np.ones(len(queries), np.bool_)
-            own = self._mask(newer, question)
-            if older == newer:
-                return own
-            is_judged = self._scores.matrix(newer, question.metric).hashes() != 0
-            return np.asarray(np.where(is_judged, own, self._mask(older, question)))
+                return np.ones(number, np.bool_)
+            # Every check compares the same pairs of nights, in two readings and on two sides.
+            key = of_question, newer, older, number
+            if key not in self._masks:
+                self._masks[key] = self._between(newer, older, question)
+            return self._masks[key]
 
         return mask
+
+    def _between(self, newer: Night, older: Night, question: Question) -> Mask:
+        """Whether each query is in a slice, by the attributes of two nights."""
+        own = self._mask(newer, question)
+        if older == newer:
+            return own
+        is_judged = self._scores.matrix(newer, question.metric).hashes() != 0
+        return np.asarray(np.where(is_judged, own, self._mask(older, question)))
 
     def _mask(self, night: Night, question: Question) -> Mask:
         """Whether each query is in a slice, by the attributes of one night."""
@@ -394,17 +439,15 @@ class _SliceMasks:
         if known is None:
             return np.full(number, default, np.bool_)
         # Queries that were first seen later have no attributes here.
-        return np.pad(known, (0, number - len(known)), constant_values=default)
+        return padded(known, number, default)
 
-    def _slices(self, night: Night) -> dict[tuple[str | None, str | None], Mask]:
-        """The queries of each slice of a night, by (attribute, value)."""
+    def _slices(self, night: Night) -> _Slices:
+        """The queries of each slice of a night."""
+        keeps_attributes = bool(night.kept_rows("query_attributes"))
+        if keeps_attributes and is_small(night):
+            return self._of_nights.of(night)
         if night not in self._of_night:
-            kept = read_attributes([night])
+            kept = self._scores.attributes(night)
             table = self._attributes if kept is None else kept
-            slices: dict[tuple[str | None, str | None], Mask] = {}
-            if table is not None:
-                queries = self._scores.queries(night.dataset)
-                for attribute, value, mask in masks(table, night.dataset, queries):
-                    slices[attribute, value] = mask
-            self._of_night[night] = slices
+            self._of_night[night] = _slices_of(table, night, self._scores)
         return self._of_night[night]

@@ -8,7 +8,7 @@ from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions, explains_change
 from ndcg_spark.comparison.differences import causes as causes_of_change
 from ndcg_spark.comparison.known_losses import Acknowledgement, losses_to_accept
-from ndcg_spark.comparison.matrix import MOST_VALUES, Metric, read_attributes, values_of
+from ndcg_spark.comparison.matrix import MOST_VALUES, Metric, values_of
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.comparison.trend import falls_of_night
 from ndcg_spark.convention.measures import format_cutoff
@@ -215,7 +215,7 @@ def _options_for_checks(inputs: GateInputs) -> ComparisonOptions:
     """The options, with the gate's level and the attributes that the night keeps."""
     # Each check states how many queries it needs.
     options = dataclasses.replace(inputs.options, alpha=inputs.gate.alpha, min_queries=2)
-    kept = read_attributes([inputs.tonight])
+    kept = inputs.scores.attributes(inputs.tonight)
     return options if kept is None else dataclasses.replace(options, attributes=kept)
 
 

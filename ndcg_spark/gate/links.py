@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ndcg_spark.comparison.chain import RunScores, change_facts
+from ndcg_spark.comparison.chain import change_facts, run_scores
 from ndcg_spark.comparison.matrix import Metric
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import newest_link
@@ -40,7 +40,7 @@ def _facts_of_run(inputs: GateInputs, run: str) -> Iterator[dict[str, Any]]:
     for metric in _metrics(inputs):
         if metric not in metrics:
             continue
-        of_run = RunScores(run, metric, scores)
+        of_run = run_scores(run, metric, inputs.tonight, scores)
         sides = of_run.sides(link, FIRST)
         if sides is not None:
             yield change_facts(sides, of_run, scores)

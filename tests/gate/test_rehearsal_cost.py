@@ -1,0 +1,71 @@
+"""What a rehearsal computes, which must not grow with the square of its nights."""
+
+import numpy as np
+import pytest
+from gates import N, evaluate, gate, spread
+
+from ndcg_spark.comparison import chain
+from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.gate import against_reference
+from ndcg_spark.gate.decide import rehearse
+from ndcg_spark.nights.log import committed
+
+BASE = 0.6 + spread(0, 0.1)
+LANGUAGE = {"language": ["de"] * 20 + ["en"] * (N - 20)}
+#: The judgments change after so many nights.
+PERIOD = 3
+GATE = gate({}, {"slice": "language=de", "min_queries": 10}, baseline="accepted")
+
+
+def judgments(at):
+    """The hashes of the judgments of a night."""
+    return (at // PERIOD + 1,) * N
+
+
+def write(output, nights):
+    """Nights whose judgments change, each with copies under the judgments before and after."""
+    for at in range(nights):
+        level = BASE + spread(0, 0.001 * (at % 5 + 1))
+        others = {judgments(max(at - PERIOD, 0)), judgments(at + PERIOD)} - {judgments(at)}
+        evaluate(
+            output,
+            None,
+            f"2026-11-{at + 1:02}",
+            {"r": level},
+            hashes=judgments(at),
+            attributes=LANGUAGE,
+            under={other: {"r": level} for other in others},
+        )
+
+
+def computed(monkeypatch, output, nights):
+    """How often a rehearsal of nights compares two matrices, and computes slices."""
+    write(output, nights)
+    calls = {"apart": 0, "masks": 0}
+    apart, masks = chain.RunScores.apart, against_reference.masks
+
+    def counted_apart(*arguments):
+        calls["apart"] += 1
+        return apart(*arguments)
+
+    def counted_masks(*arguments):
+        calls["masks"] += 1
+        return masks(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chain.RunScores, "apart", counted_apart)
+        patch.setattr(against_reference, "masks", counted_masks)
+        verdicts = list(rehearse(GATE, committed(str(output)), ComparisonOptions()))
+    assert len(verdicts) == nights
+    # The first night is the accepted state, which later nights reach across every change.
+    assert {verdict.verdict for verdict in verdicts[1:]} == {"pass"}
+    return np.array([calls["apart"], calls["masks"]])
+
+
+@pytest.mark.parametrize("nights", [12])
+def test_twice_the_nights_need_twice_the_comparisons(tmp_path, monkeypatch, nights):
+    few = computed(monkeypatch, tmp_path / "few", nights)
+    many = computed(monkeypatch, tmp_path / "many", 2 * nights)
+    assert (few > 0).all()
+    # The first nights need fewer, as they have no change behind them.
+    assert (many <= 2 * few + 2 * PERIOD).all()
