@@ -214,8 +214,9 @@ def mean_of(values: Numbers, weights: Numbers | None = None) -> float:
         is_there &= ~np.isnan(weights)
     if not is_there.any():
         return float("nan")
-    chosen = None if weights is None else weights[is_there]
-    return float(np.average(values[is_there], weights=chosen))
+    if weights is None:
+        return float(values[is_there].mean())
+    return float(np.average(values[is_there], weights=weights[is_there]))
 
 
 def chain_row(
