@@ -133,11 +133,6 @@ class Sides:
         return np.asarray((ours != theirs) & (ours != 0) & (theirs != 0))
 
     @property
-    def newly_judged(self) -> NDArray[np.bool_]:
-        """Whether each query is judged tonight but not in the baseline."""
-        return np.asarray((self.own.hashes() != 0) & (self.baseline.hashes() == 0))
-
-    @property
     def judged(self) -> NDArray[np.bool_]:
         """Whether each query is included, and judged on both sides or on neither."""
         is_judged = self.own.hashes() != 0

@@ -217,11 +217,6 @@ _OF_CONVENTIONS = {
 }
 
 
-def option_of(measure: str, argument: str) -> str:
-    """Return the option that an argument of a measure sets: gini_of for `Gini(of=...)`."""
-    return f"{measure}_{argument}"
-
-
 def arguments_of(measure: str) -> dict[str, str]:
     """Return the arguments that a measure takes, with their options: {"of": "gini_of", ...}."""
     arguments = {}

@@ -95,11 +95,6 @@ class FoundConvention:
     may_keep_order_of_rows: bool = False
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the convention gives every score of the job."""
-        return self.verdict == "exact"
-
-    @property
     def has_enough_means(self) -> bool:
         """Whether the scores are enough to determine the convention, even if they are means."""
         return self.verdict != "consistent" or self.compared >= ENOUGH_MEANS
