@@ -114,6 +114,16 @@ def _output(given: str) -> str:
     return path
 
 
+def _documents(given: object) -> object:
+    """Which documents are kept. Raises ValueError if it is neither a word nor a number."""
+    if given in (None, "all", "everything"):
+        return given
+    # The text of True is not a number.
+    if re.fullmatch("0*[1-9][0-9]*", str(given)) is None:
+        raise ValueError(f"{given!r} is not all, everything or a positive whole number")
+    return int(str(given))
+
+
 def _convention(given: object) -> Convention:
     """The convention from the name of a preset, or from a table of options.
 
@@ -340,7 +350,9 @@ class EvaluationConfig(Strict):
     #: judged queries, `everything` for unjudged queries as well. A number N keeps those of the N
     #: queries of each run that changed most compared with the gate's baseline. For the default, see
     #: `kept_documents`.
-    documents: Literal["all", "everything"] | Annotated[int, Field(gt=0)] | None = None
+    documents: Annotated[Literal["all", "everything"] | int | None, BeforeValidator(_documents)] = (
+        None
+    )
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     #: The address of a Spark Connect server, or `local`, which starts one on this machine.
