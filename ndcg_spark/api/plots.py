@@ -38,7 +38,8 @@ class Plot:
         """Write the chart to an SVG file."""
         if Path(file).suffix != ".svg":
             raise ConfigurationError(
-                f"file: {file} is not an SVG file; name it .svg, and convert it with a browser"
+                f"file: {file} does not end in .svg; save the chart as .svg, then use a browser to "
+                "convert it"
             )
         write_file("file", Path(file), self.svg)
 

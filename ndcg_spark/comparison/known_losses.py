@@ -1,4 +1,4 @@
-"""The losses that somebody acknowledged as known, and the nights on which they were repaired.
+"""The losses that somebody acknowledged as known, and the nights on which they were fixed.
 
 An acknowledgement is for a loss that lasts. The gate, `expire` and the lists of what is
 acknowledged use this module, so that they agree on what is in force.
@@ -47,19 +47,19 @@ class Acknowledgement:
 
     @property
     def lasting(self) -> list[Result]:
-        """The results that failed on its night, without those of repaired runs."""
+        """The results that failed on its night, except those of fixed runs."""
         return [result for result in self.failed if result["run"] not in self.repaired]
 
     @property
     def is_in_force(self) -> bool:
-        """Whether the loss of a run has not been repaired."""
+        """Whether any run's loss has not been fixed."""
         return not self.repaired or bool(self.lasting)
 
 
 def acknowledgements(nights: Sequence[Night], date: str) -> list[Acknowledgement]:
     """The acknowledgements that end on a date or later, the newest first.
 
-    They include those whose losses were repaired on one of the nights. `nights`: those of one
+    They include those whose losses were fixed on one of the nights. `nights`: those of one
     dataset, ordered by date.
     """
     found = []
@@ -88,7 +88,7 @@ def _repaired(known: Acknowledgement, later: Sequence[Night]) -> dict[str, str]:
     """The first date on which each run passed every check that it failed when acknowledged."""
     failed: dict[str, set[Subject]] = {}
     for result in known.failed:
-        # A check that only warns fails no night, so its loss need not be repaired.
+        # A check that only warns fails no night, so its loss need not be fixed.
         if result["severity"] == "fail":
             failed.setdefault(result["run"], set()).add(subject_of(result))
     repaired: dict[str, str] = {}
@@ -128,7 +128,7 @@ class PastLoss(NamedTuple):
     date: str
     #: The result that failed on that night.
     result: Result
-    #: Whether the loss was acknowledged and is not repaired.
+    #: Whether the loss was acknowledged and is not fixed.
     is_acknowledged: bool
 
 
@@ -163,7 +163,7 @@ def losses_to_accept(
 
 
 def _acknowledged_loss(run: str, known: Iterable[Acknowledgement]) -> PastLoss | None:
-    """The newest acknowledged loss of a run that is not repaired."""
+    """The newest acknowledged loss of a run that is not fixed."""
     for one in known:
         lasting = _of_run(run, one.lasting)
         if lasting:

@@ -283,7 +283,8 @@ def _contradicting_threshold(c: Convention, shown: str) -> Iterator[str]:
         yield f"gain=judged ignores grades, so {shown} has no effect; set it to none"
     if isinstance(c.relevant_from, float) and c.relevant_from > 1:
         yield (
-            f"{shown} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; "
+            f"{shown} turns every grade into 0 or 1, so none reaches "
+            f"relevant_from={show(c.relevant_from)}; "
             "set only one of them"
         )
     if isinstance(c.max_grade, float) and c.max_grade != 1:

@@ -534,7 +534,10 @@ class MeasureSet:
 
     @property
     def counts_relevant(self) -> bool:
-        """Whether a measure uses only which documents are relevant, and not how good they are."""
+        """Whether any measure depends only on whether a document is relevant.
+
+        Such a measure ignores how relevant the document is.
+        """
         return any("rel" in measure.arguments for measure in self.beside_ndcg.values())
 
     @property

@@ -71,10 +71,10 @@ def until_date(evaluated_on: str, until: str | None) -> str:
 def known_before(tonight: Night, nights: Iterable[Night]) -> list[Acknowledgement]:
     """The acknowledgements that may be about a night, the newest first.
 
-    They include those whose losses have been repaired. Its own comes first.
+    They include those whose losses have been fixed. The night's own acknowledgement comes first.
     """
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
-    # The night itself does not show that an earlier loss was repaired: it is being judged.
+    # The night itself does not show that an earlier loss was fixed: it is being judged.
     own = acknowledgements([tonight], tonight.evaluated_on)
     return own + acknowledgements(before, tonight.evaluated_on)
 
@@ -101,7 +101,7 @@ def accepted_loss_in_words(loss: PastLoss) -> str:
 def losses_that_returned(
     verdict: Verdict, known: Iterable[Acknowledgement], nights: Iterable[Night]
 ) -> list[str]:
-    """A sentence for each run that fails again after its acknowledged loss was repaired."""
+    """A sentence for each run that fails again after its acknowledged loss was fixed."""
     failed = {subject_of(vars(result)) for result in verdict.results if result.result == FAIL}
     sentences: dict[str, str] = {}
     for one in known:
@@ -114,14 +114,14 @@ def losses_that_returned(
 
 
 def _was_accepted(acknowledged: Night, run: str, date: str, nights: Iterable[Night]) -> bool:
-    """Whether a loss was accepted before a date, so that its run passed without a repair."""
+    """Whether a loss was accepted before a date, so that its run passed without a fix."""
     since = earlier(nights, acknowledged.dataset, date)
     return any(is_accepted_for(night, run) for night in since if night >= acknowledged)
 
 
 def _returned(run: str, acknowledged: Night, repaired: str) -> str:
     known = f"the loss of {run} that was acknowledged on {day(acknowledged.evaluated_on)}"
-    return f"{known} was repaired on {day(repaired)} and is back"
+    return f"{known} was fixed on {day(repaired)} and is back"
 
 
 def why_not_known(verdict: Verdict, known: Acknowledgement) -> NotCovered | None:

@@ -180,7 +180,10 @@ def _of_both_readings(beside: BesideReference, question: Question) -> list[Row]:
 
 
 def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) -> list[Row]:
-    """The rows against the good nights, one per side of a change of judgments, if all exist."""
+    """The rows that compare with the good nights: one for each set of judgments if they changed.
+
+    Empty if a row is missing, has too few queries or was not tested.
+    """
     beside = compared.get(baseline.stands_for)
     if beside is None:
         return []

@@ -164,7 +164,8 @@ def _separator(lines: str, kind: str, mapped: Collection[str]) -> str:
     separator = mapped_separator(lines[:_HEAD], first, mapped, own) or own
     if not separator:
         what = f"the first line {first[:200]!r} has none of the names {', '.join(mapped)}"
-        raise InputError(f"{what}; correct the names, or end the name of the file in .csv or .tsv")
+        to_do = "correct the names, or give the file a .csv or .tsv extension"
+        raise InputError(f"{what}; {to_do}")
     return separator
 
 

@@ -114,7 +114,10 @@ def _means_under_both(context: Context, sides: Sequence[DataFrame]) -> pd.DataFr
 
 
 def _agreements(pairs: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row of AGREEMENTS for each dataset. Warns if both sides judge no document in common."""
+    """A row of AGREEMENTS for each dataset.
+
+    Warns if the two sides have no judged documents in common.
+    """
     means_by_dataset = dict(iter(means.groupby("dataset")))
     rows = []
     for name, own in pairs.groupby("dataset"):

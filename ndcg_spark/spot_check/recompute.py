@@ -189,7 +189,7 @@ def _draw(subject: Subject, scores: StoredRows, means: Means, chance: random.Ran
 
 
 def _lists_to_recompute(subject: Subject, drawn: _DrawnLists, inputs: Inputs) -> list[Pair]:
-    """The lists to recompute among the required and drawn lists, and those that were also read."""
+    """Which of the required, drawn and also read lists to recompute."""
     from_inputs = list(drawn.from_inputs)
     if subject.results.stored is None:
         # The engine has also found the lists of the bucket's queries.
