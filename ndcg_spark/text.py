@@ -85,7 +85,7 @@ _TOKEN = re.compile(r"\b(?:xox[abeprs]-|gh[opsru]_|github_pat_|glpat-|AKIA|ASIA)
 def masked(text: str) -> str:
     """The text with `***` instead of its secrets.
 
-    The secrets of a URL are its user, the values of all its parameters (any of them can be one),
+    A URL's secrets are its user, the values of all its parameters (any of them can be one),
     and the whole path of a webhook. Passwords, keys and tokens in the form used by commands and
     headers are also masked.
     """

@@ -28,7 +28,7 @@ _OF_KEYS = {
 class Voice(abc.ABC):
     """How options are named."""
 
-    #: Whether advice may map columns of files; in Python, users rename the columns of a table.
+    #: Whether advice may map columns of files; in Python, users rename a table's columns.
     maps_columns = True
 
     def named(self, option: str) -> str:

@@ -161,7 +161,7 @@ def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
     tied in b, this is the mean over their random orders. A tie in a counts as half. The result is
     1 for the same order, -1 for the reverse, and nan for fewer than two runs.
     """
-    # 1 if the run of a row is above the run of a column, -1 if it is below, 0 for a tie.
+    # 1 if a row's run is above a column's run, -1 if it is below, 0 for a tie.
     order_in_a, order_in_b = _order(a), _order(b)
     if len(order_in_b) < 2:
         return math.nan

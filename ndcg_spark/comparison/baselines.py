@@ -1,4 +1,4 @@
-"""Resolves a baseline to the nights, or the run, that the runs of a night are compared with.
+"""Resolves a baseline to the nights, or the run, that a night's runs are compared with.
 
 Everything here follows from the log; `sources` reads the scores. The gate, the page, `compare`
 and `expire` all use this module, so that a word such as `good` means the same nights everywhere.
@@ -52,13 +52,13 @@ class NotComparable(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """What the runs of a night are compared with; immutable, made by the functions below.
+    """What a night's runs are compared with; immutable, made by the functions below.
 
     `sources` decides how its scores are read, and on how many sides.
     """
 
     kind: Kind
-    #: Its name in the configuration of a gate; None if it does not come from a gate.
+    #: Its name in a gate's configuration; None if it does not come from a gate.
     name: str | None = None
     #: The run that all others are compared with; None compares each run with the same name.
     run: str | None = None
@@ -120,7 +120,7 @@ class Baseline:
 
 
 def _nights_in_words(kind: Kind, nights: Sequence[Night]) -> str:
-    """The nights of a baseline: `the good night of 19 November`, or `the mean of 7 nights, ...`."""
+    """A baseline's nights: `the good night of 19 November`, or `the mean of 7 nights, ...`."""
     adjective = {Kind.GOOD: "good ", Kind.ACCEPTED: "accepted "}.get(kind, "")
     if len(nights) == 1:
         return f"the {adjective}night of {day(nights[0].evaluated_on)}"
@@ -144,7 +144,7 @@ ITSELF = Baseline(Kind.ITSELF)
 def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """The options that differ, in words.
 
-    The name of a convention is not an option, because two presets may have the same options.
+    A convention's name is not an option, because two presets may have the same options.
     """
     different = []
     for name in sorted({**ours, **theirs}):

@@ -212,7 +212,7 @@ def chain_row(
     buckets: NDArray[np.int64],
     alpha: float,
 ) -> dict[str, Any]:
-    """The COMPARISONS row of a chain, with the higher or the lower side of every link.
+    """A chain's COMPARISONS row, with the higher or the lower side of every link.
 
     `tonights_scores` and `weights` are by query; a query without a weight is left out.
     """

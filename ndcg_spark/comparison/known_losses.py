@@ -74,7 +74,7 @@ def acknowledgements(nights: Sequence[Night], date: str) -> list[Acknowledgement
 
 
 def acknowledged_now(nights: Iterable[Night]) -> Iterator[Acknowledgement]:
-    """The acknowledgements in force after the newest night of each dataset, the oldest first."""
+    """The acknowledgements in force after each dataset's newest night, the oldest first."""
     by_dataset: dict[str, list[Night]] = {}
     for night in sorted(nights):
         by_dataset.setdefault(night.dataset, []).append(night)

@@ -96,7 +96,7 @@ def list_changes(
     old_runs = runs if baseline is None else [baseline]
     old_lists = _ranked(old.where(F.col("run").isin(*old_runs)), key, old_convention, depth)
     if baseline is not None:
-        # Every new run is compared with the lists of the baseline.
+        # Every new run is compared with the baseline's lists.
         names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
         old_lists = F.broadcast(names).crossJoin(old_lists.drop("run"))
     by_rank = _weights(depth, new_convention, p)
@@ -156,7 +156,7 @@ def _joined(
 
 
 def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
-    """The first documents of each list: key, doc_id, rank, length of the list.
+    """Each list's first documents: key, doc_id, rank, length of the list.
 
     Documents that judgments would remove are kept.
     """
@@ -168,7 +168,7 @@ def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: i
 
 
 def _aggregates() -> dict[str, Column]:
-    """Aggregates over the documents of a list at a cutoff; `greatest` and `least` ignore nulls."""
+    """Aggregates over a list's documents at a cutoff; `greatest` and `least` ignore nulls."""
     in_new = F.col("rank") <= F.col("cutoff")
     in_old = F.col("baseline_rank") <= F.col("cutoff")
     in_both = in_new & in_old

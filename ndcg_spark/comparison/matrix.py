@@ -80,7 +80,7 @@ class ScoreMatrix:
     newest: "ScoreMatrix | None" = None
 
     def scores(self, run: str) -> Numbers:
-        """The score of every query; NaN if it is excluded or the matrix lacks the run."""
+        """Every query's score; NaN if it is excluded or the matrix lacks the run."""
         scores = np.zeros(0)
         if run in self.runs:
             scores = self.values[list(self.runs).index(run)]
@@ -119,7 +119,7 @@ class ScoreMatrix:
         return counts
 
     def hashes(self) -> NDArray[np.int64]:
-        """The hash of the judgments of every query; 0 if it has no row here."""
+        """The hash of every query's judgments; 0 if it has no row here."""
         return _padded(self.judgments_hash, len(self.queries), 0)
 
     def is_judged_with(self, other: "ScoreMatrix") -> bool:
@@ -351,7 +351,7 @@ def _known_rows(
 
 
 def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slice]:
-    """The slices of a dataset by attribute and value, including queries without a value."""
+    """A dataset's slices by attribute and value, including queries without a value."""
     table, query = _known_rows(attributes, dataset, queries)
     for attribute in sorted(attributes["attribute"].unique().to_pylist()):
         is_own = np.asarray(pc.equal(table["attribute"], attribute))

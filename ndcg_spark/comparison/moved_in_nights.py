@@ -118,7 +118,7 @@ def refuse_pair(pair: Pair) -> None:
 
 
 def _why_not_corrected(night: Night, cutoff: int) -> str | None:
-    """Why human grades cannot correct the scores of a night; None if they can."""
+    """Why human grades cannot correct a night's scores; None if they can."""
     convention = night_convention(night)
     if convention.ideal in ("retrieved_at_k", "judged_capped"):
         return f"with ideal={convention.ideal}, the ideal depends on the returned documents"
@@ -287,7 +287,7 @@ def pair_of(nights: Nights, header: Mapping[str, Any]) -> Pair:
 def _night_of_sample(
     nights: Nights, header: Mapping[str, Any], evaluation: str, date: str
 ) -> Night:
-    """The night of an evaluation in the header of a sample.
+    """The night of an evaluation in a sample's header.
 
     `evaluation` and `date` are the names under which the header records the night.
     """

@@ -45,7 +45,7 @@ class _Pair(NamedTuple):
 def compare_over_datasets(
     rows: Sequence[Row], datasets: Sequence[str], correction: str, alpha: float
 ) -> OverDatasets:
-    """The comparison over datasets, from the COMPARISONS rows of each dataset.
+    """The comparison over datasets, from each dataset's COMPARISONS rows.
 
     It uses the rows of all queries, without weights. A run has a row over datasets only if it was
     compared in all of them. p values are adjusted for the runs and baselines of a measure at a

@@ -177,7 +177,7 @@ def after_link(
     nights: Iterable[Night],
     most: int,
 ) -> tuple[Night, ...]:
-    """The first good nights before tonight under the new judgments of a link.
+    """The first good nights before tonight under a link's new judgments.
 
     `nights`: the run's nights before tonight.
     """

@@ -13,7 +13,7 @@ from ndcg_spark.tolerance import EQUAL
 
 #: The flag of a row that cannot be tested.
 ONE_NUMBER = "one_number"
-#: The flag of a row if a side has lists but no value, such as Personalization of a single list.
+#: A row's flag if a side has lists but no value, such as Personalization of a single list.
 NO_VALUE = "no_value"
 #: The keys of rows that are not columns of COMPARISONS: the number of lists on each side.
 _BESIDE = ("lists", "baseline_lists")
@@ -32,7 +32,7 @@ RunNumbers = Mapping[str, RunNumber]
 
 
 def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, RunNumber]:
-    """The numbers of every run in the DATASET_SCORES rows of a night."""
+    """The numbers of every run in a night's DATASET_SCORES rows."""
     measure, cutoff = metric
     numbers = {}
     for row in rows:

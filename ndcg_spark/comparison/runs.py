@@ -69,7 +69,7 @@ NO_UNCHANGED_QUERIES = (
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """The result of a comparison: rows, the queries that changed most, and warnings."""
+    """A comparison's result: rows, the queries that changed most, and warnings."""
 
     #: Dictionaries with the columns of COMPARISONS, ordered by dataset, measure, cutoff, run and
     #: baseline; all queries come before the slices. A weighted row follows the unweighted one and

@@ -1,4 +1,4 @@
-"""Converts a table of scores in memory to the score sources of a comparison, one per dataset."""
+"""Converts a table of scores in memory to a comparison's score sources, one per dataset."""
 
 import dataclasses
 import datetime
@@ -36,7 +36,7 @@ def number_columns(table: pa.Table) -> list[str]:
 def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSource]:
     """The scores of each dataset in a table with some columns of QUERY_SCORES, from one night.
 
-    `name` is the name of the table: `query_scores` or `baseline`. InputError or ConfigurationError
+    `name` is the table's name: `query_scores` or `baseline`. InputError or ConfigurationError
     if a column or one of the measures is missing.
     """
     with about(name):

@@ -45,10 +45,10 @@ BOTH, ONE = (OLD, NEW), (None,)
 
 
 class NoCopyError(StorageError):
-    """The scores of a night under different judgments are not kept, or cannot be computed."""
+    """A night's scores under different judgments are not kept, or cannot be computed."""
 
 
-#: The DATASET_SCORES rows of a night, without slices.
+#: A night's DATASET_SCORES rows, without slices.
 MeanRows = Sequence[Mapping[str, Any]]
 
 #: Reads the scores of these runs, and possibly of others.
@@ -211,13 +211,13 @@ def _mean_rows(night: Night) -> MeanRows:
 class ScoreCache:
     """A cache for the scores of nights: a rehearsal compares many nights with the same ones.
 
-    `mean_rows` reads the DATASET_SCORES of a night; a caller that has already read them passes its
+    `mean_rows` reads a night's DATASET_SCORES; a caller that has already read them passes its
     own function.
     """
 
     def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
         self._queries: dict[str, Queries] = {}
-        #: Returns the DATASET_SCORES rows of a night, without slices.
+        #: Returns a night's DATASET_SCORES rows, without slices.
         self.mean_rows = functools.cache(mean_rows)
         self.source = functools.cache(lambda night: score_source(night, self.mean_rows(night)))
         self._kept = functools.lru_cache(_MAX_MATRICES)(self._read)
@@ -239,7 +239,7 @@ class ScoreCache:
         reading: int = FIRST,
         judgments: str | None = None,
     ) -> ScoreMatrix:
-        """The scores of a night, by default under its own judgments.
+        """A night's scores, by default under its own judgments.
 
         `judgments`: the fingerprint of different judgments. NoCopyError if no copy of the scores
         under these is kept.
@@ -262,7 +262,7 @@ class ScoreCache:
 
 
 def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa.RecordBatch]:
-    """The query scores of a night under different judgments; NoCopyError if no copy is kept."""
+    """A night's query scores under different judgments; NoCopyError if no copy is kept."""
     why = why_not_rescored(night, metric, judgments)
     if why:
         raise NoCopyError(why)
@@ -306,7 +306,7 @@ def published_rows(
 
 
 def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A sort key for the order of a comparison: by run and slice, queries without a value last."""
+    """A sort key for a comparison's order: by run and slice, queries without a value last."""
     attribute, value = row["attribute"] or "", row["value"] or ""
     return row["run"], attribute, value == NO_VALUE, value
 
@@ -361,7 +361,7 @@ def both_sides(
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
 
-    # All runs are read, because the scores of a night are cached for other checks.
+    # All runs are read, because a night's scores are cached for other checks.
     own = scores.matrix(tonight, metric, judgments=judgments)
 
     def own_scores(_runs: Collection[str]) -> ScoreMatrix:

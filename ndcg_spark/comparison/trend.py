@@ -1,4 +1,4 @@
-"""The scores of a run, night by night: which nights stand out, and which cannot be compared with
+"""A run's scores, night by night: which nights stand out, and which cannot be compared with
 earlier nights.
 
 A band around the median, based on the median absolute deviation (MAD), detects single nights; one
@@ -62,7 +62,7 @@ FLOOR = 0.005
 NOTHING = "returned_nothing"
 #: The flag of a night that was published although plain Python disagrees with its scores.
 UNVERIFIED = "not_verified"
-#: The flag of a night on which no judgment had the document ids of the run.
+#: The flag of a night on which no judgment had the run's document ids.
 UNMEASURED = "not_measured"
 #: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
 #: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
@@ -119,7 +119,7 @@ class Point:
     #: The verdict of the checks for this run; None if there are none.
     verdict: str | None = None
     accepted: str | None = None
-    #: The verdict of the night, its sentence, and the `runs` that it is about; None if it passed.
+    #: The night's verdict, its sentence, and the `runs` that it is about; None if it passed.
     gate: Mapping[str, Any] | None = None
     notes: Sequence[str] = ()
     #: The value in units of the newest judgments that the line reaches without an interruption.
@@ -134,7 +134,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class TrendLine:
-    """The trend of a run by a measure at a cutoff."""
+    """A run's trend by a measure at a cutoff."""
 
     dataset: str
     run: str
@@ -284,7 +284,7 @@ class _Place(NamedTuple):
 
     #: Nights with the same number are on one line.
     line: int
-    #: How far their scores are above those under the first judgments of the line.
+    #: How far their scores are above those under the line's first judgments.
     offset: float
     #: Nights with the same number are checked together for a change of the level.
     level: int
@@ -444,7 +444,7 @@ class History:
         self._scores.update(zip(new, read_dataset_scores(new), strict=True))
 
     def scores(self, night: Night) -> list[dict[str, Any]]:
-        """The DATASET_SCORES rows of a night, without slices."""
+        """A night's DATASET_SCORES rows, without slices."""
         self.read([night])
         return self._scores[night]
 
@@ -458,7 +458,7 @@ class History:
         return self._series[dataset]
 
     def points(self, dataset: str, run: str, measure: str, cutoff: Cutoff) -> list[Point]:
-        """The score of a run, night by night.
+        """A run's score, night by night.
 
         Except for `chained`, a point depends only on the nights up to its own.
         """
@@ -542,10 +542,10 @@ def lines(
     measures: str | None = None,
     last: int = 60,
 ) -> tuple[list[TrendLine], list[str]]:
-    """The trends of an output by dataset, run and measure, and notes.
+    """An output's trends by dataset, run and measure, and notes.
 
     A trend has the nights that have its run. `measures`: for example `ndcg@10,judged_rate`, by
-    default the headline of the newest night. Only the `last` nights are returned (of the run, if
+    default the newest night's headline. Only the `last` nights are returned (of the run, if
     one is named), but statistics use all nights. ConfigurationError if there are no nights, or if
     there is no such dataset, run, measure or cutoff. StorageError if a night cannot be read.
     """
@@ -674,7 +674,7 @@ def _points(
     changes: Mapping[str, Change],
     measure: str,
 ) -> list[Point]:
-    """The points of a line, from its nights, values and changes of judgments."""
+    """A line's points, from its nights, values and changes of judgments."""
     nights = []
     is_of_catalog = measure in CATALOG_COLUMNS
     for (night, _, convention), value in zip(series, values, strict=True):
@@ -733,7 +733,7 @@ def _verdict_for_run(run: str, verdict: str, results: Iterable[Mapping[str, Any]
 def metrics_of_lines(
     text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]
 ) -> list[tuple[str, Cutoff]]:
-    """Parse measures and cutoffs from a text; by default, the headline of the newest night.
+    """Parse measures and cutoffs from a text; by default, the newest night's headline.
 
     The nights come with their DATASET_SCORES. A measure without a cutoff gets the headline's, if
     the newest night evaluated it there.
@@ -759,7 +759,7 @@ def metrics_of_lines(
 def _not_evaluated_in_nights(
     metric: Metric, evaluated: Iterable[Cutoff], newest_rows: Sequence[Mapping[str, Any]]
 ) -> ConfigurationError:
-    """The error that names the evaluated cutoffs of a measure, or all measures without any."""
+    """The error that names a measure's evaluated cutoffs, or all measures without any."""
     measure, _ = metric
     known = [measure_at(measure, cutoff) for cutoff in sorted(evaluated, key=by_depth)]
     if not known:

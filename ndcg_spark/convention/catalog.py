@@ -18,7 +18,7 @@ _PRESET = "_preset"
 
 
 class CatalogOption(NamedTuple):
-    """The values of an option, with their meaning in words."""
+    """An option's values, with their meaning in words."""
 
     #: The values that have a name, each with its meaning. The default is the first.
     words: Mapping[str, str]
@@ -39,7 +39,7 @@ class CatalogOption(NamedTuple):
         return ", ".join(values)
 
 
-#: The options by their names, which begin with the name of the measure.
+#: The options by their names, which begin with the measure's name.
 CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     "coverage_unknown": CatalogOption(
         {
@@ -103,7 +103,7 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     ),
 }
 
-#: The definition of each measure, with the words of its options in braces.
+#: Each measure's definition, with the words of its options in braces.
 _DEFINITIONS: Mapping[str, str] = {
     "novelty": (
         "how little known the shown items are: the mean, over {over}, of -log2({of}), "
@@ -272,7 +272,7 @@ def resolved_options(
 
 
 def catalog_option(options: Mapping[str, str], name: str) -> str:
-    """Return the value of an option, or its default if it is not among the `options`."""
+    """Return an option's value, or its default if it is not among the `options`."""
     return options.get(name, CATALOG_OPTIONS[name].default)
 
 
@@ -316,7 +316,7 @@ def describe_catalog_preset(tool: str) -> list[str]:
 
 
 def _measure_of(option: str) -> str:
-    """Return the measure of an option: gini for gini_of."""
+    """Return an option's measure: gini for gini_of."""
     return option.partition("_")[0]
 
 

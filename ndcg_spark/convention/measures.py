@@ -77,7 +77,7 @@ def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
 class Names:
     """The inputs of a measure's SQL, for a convention and a cutoff."""
 
-    #: The column with the rank of a document.
+    #: The column with a document's rank.
     rank: str
     #: The condition that a document is in its list.
     listed: str
@@ -98,7 +98,7 @@ Formula = Callable[[Names], str]
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """The definition of a measure, and how it is computed."""
+    """A measure's definition, and how it is computed."""
 
     words: str
     #: Its names in papers and tools; the first is the name in ir_measures.
@@ -495,7 +495,7 @@ class MeasureSet:
 
     @property
     def of_catalog(self) -> dict[str, Measure]:
-        """The measures of the catalog, for lists and for runs."""
+        """The catalog's measures, for lists and for runs."""
         asked = dict(self.pairs)
         return {name: MEASURES[name] for name in CATALOG_COLUMNS if name in asked}
 

@@ -33,7 +33,7 @@ class TieRule(NamedTuple):
 
 
 class Option(NamedTuple):
-    """The values of an option, with their meaning in words."""
+    """An option's values, with their meaning in words."""
 
     #: The values that have a name, each with its meaning, which is empty if it is obvious. The
     #: default is the first.
@@ -243,7 +243,7 @@ def parse_option(text: str) -> tuple[str, Any]:
 
 
 def show(value: object) -> str:
-    """Return the value of an option as it is written after ``option=``."""
+    """Return an option's value as it is written after ``option=``."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

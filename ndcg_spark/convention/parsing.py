@@ -109,7 +109,7 @@ def parse_measures(
 
 
 def _cutoffs_of(word: _Word, shared_cutoffs: list[Cutoff]) -> list[Cutoff]:
-    """Return the cutoffs of a measure: its own, or the shared ones if it has none."""
+    """Return a measure's cutoffs: its own, or the shared ones if it has none."""
     if word.cutoff == ALL_CUTOFFS:
         return shared_cutoffs
     return [parse_cutoff(word.cutoff)]

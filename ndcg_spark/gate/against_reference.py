@@ -138,7 +138,7 @@ class ReferenceScores:
     def judged_rates(
         self, reference: Reference | None, run: str, cutoff: Cutoff
     ) -> JudgedRates | None:
-        """The judged rates of a run; None if one of them is not known."""
+        """A run's judged rates; None if one of them is not known."""
         if reference is None:
             return None
         before = self._scores.source(reference.nights[-1]).judged_rates.get((run, cutoff))

@@ -44,7 +44,7 @@ class Case(NamedTuple):
     run: str
     baseline: Baseline
     parts: tuple[Part, ...]
-    #: The nights of the run, if the baseline has different nights for each run.
+    #: The run's nights, if the baseline has different nights for each run.
     reference: Reference | None = None
     judged_rates: JudgedRates | None = None
 
@@ -82,7 +82,7 @@ class Case(NamedTuple):
 class _CheckedRun(NamedTuple):
     """A check of one run."""
 
-    #: The name of the check, such as gate.check[1].
+    #: The check's name, such as gate.check[1].
     name: str
     check: CheckConfig
     run: str
@@ -120,7 +120,7 @@ class _Evidence(NamedTuple):
 
     @property
     def mean(self) -> RowKey:
-        """The key of the row."""
+        """The row's key."""
         return _key(self.check, self.run, self.side)
 
     @property
@@ -312,7 +312,7 @@ def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
 
 
 def _no_baseline(evidence: _Evidence) -> NotComparable | None:
-    """A baseline that does not exist, or cannot be compared by the measure of the check."""
+    """A baseline that does not exist, or cannot be compared by the check's measure."""
     if evidence.baseline.refused:
         return evidence.baseline.refused
     return evidence.beside.refused(evidence.check.metric, evidence.side)

@@ -40,7 +40,7 @@ _ANSWERS = {FAIL: "fails", PASS: "passes", UNDECIDED: "may be chance"}
 
 
 class Outcome(NamedTuple):
-    """The outcome of a comparison: a word, a code and a sentence."""
+    """A comparison's outcome: a word, a code and a sentence."""
 
     word: str
     reason: str | None
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The content of a result as data; results with equal findings are reported once."""
+    """A result's content as data; results with equal findings are reported once."""
 
     reason: str | None
     about: tuple[Any, ...]
@@ -125,7 +125,7 @@ def _largest_p(parts: Iterable[Part], alpha: float) -> float | None:
 
 
 def _p_value(row: Row | None, alpha: float) -> float | None:
-    """The p value of a row; None if nothing changed.
+    """A row's p value; None if nothing changed.
 
     It is the larger p value of the two tests, or the p value of the t test if this test alone rules
     out a failure.
@@ -140,7 +140,7 @@ def _p_value(row: Row | None, alpha: float) -> float | None:
 
 
 def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
-    """The result of a case, given its adjusted p value."""
+    """A case's result, given its adjusted p value."""
     check, baseline = case.check, case.baseline
     numbers = _numbers_together(case) | {"p": p}
     outcome = _outcome(gate, case, numbers)
@@ -223,7 +223,7 @@ def _known(parts: Iterable[Numbers], name: str) -> list[Any]:
 
 
 def _outcome(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """The outcome of a case, from its parts."""
+    """A case's outcome, from its parts."""
     if case.refused:
         return Outcome(NOT_COMPARABLE, case.refused.code, case.refused.sentence)
     if case.baseline.is_reference:

@@ -1,4 +1,4 @@
-"""The gate of a configuration: what a night is compared with, and how much it may lose."""
+"""A configuration's gate: what a night is compared with, and how much it may lose."""
 
 import math
 import re
@@ -83,7 +83,7 @@ class CheckConfig(Strict):
     min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     min_queries: _Queries | None = None
     severity: Literal["fail", "warn"] = "fail"
-    #: The default is the baselines of the gate.
+    #: The default is the gate's baselines.
     baselines: (
         Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] | None
     ) = None
@@ -156,7 +156,7 @@ class CheckConfig(Strict):
 
 
 class GateConfig(Strict):
-    """The gate of a configuration."""
+    """A configuration's gate."""
 
     #: The two-sided level per night: an unchanged system fails in about alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05

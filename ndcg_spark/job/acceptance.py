@@ -46,7 +46,7 @@ def _warn_of_ended(night: Night, before: Night, file: str | None) -> None:
 
 
 def _accepted(night: Night, known: Nights) -> Iterator[Night]:
-    """The previous evaluation of this night, if somebody accepted or acknowledged it."""
+    """The night's previous evaluation, if somebody accepted or acknowledged it."""
     for before in known:
         is_same = (before.dataset, before.evaluated_on) == (night.dataset, night.evaluated_on)
         if is_same and (before.row["accepted"] or before.row["acknowledged"]):

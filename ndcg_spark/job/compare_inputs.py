@@ -98,7 +98,7 @@ def _both_judgments(
 
 
 def _means_under_both(context: Context, sides: Sequence[DataFrame]) -> pd.DataFrame:
-    """The mean NDCG of each run under the judgments of either side, at the deepest cutoff."""
+    """Each run's mean NDCG under the judgments of either side, at the deepest cutoff."""
     deepest = context.config.cutoffs[-1:]
     evaluation = dataclasses.replace(context.evaluation, cutoffs=deepest, measures=NDCG_ONLY)
     results, runs = context.checked.needed_results, context.checked.runs()

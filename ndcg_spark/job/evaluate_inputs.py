@@ -186,7 +186,7 @@ class Scored(NamedTuple):
     verified: str
     #: The datasets that are judged but have no results.
     datasets_without_results: Sequence[str] = ()
-    #: The fingerprint of the items of the catalog, if measures look any up.
+    #: The fingerprint of the catalog's items, if measures look any up.
     items_fingerprint: str | None = None
 
 

@@ -85,7 +85,7 @@ def evaluate_range(
     `configs` has the configuration of each date. A date whose input is missing or refused is
     skipped; any other failure is raised and ends the range. `accept_first` is the reason for
     accepting the first published night as a baseline. Without it, the range ends after a date that
-    ended the acceptance of a night, unless it is the last date.
+    ended a night's acceptance, unless it is the last date.
     """
     _refuse_unusable(configs, accept_first)
     reason = accept_first

@@ -48,7 +48,7 @@ _COMPARED = 20_000
 
 
 def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainRequest) -> Explained:
-    """The explanations of a query as this configuration would score it, from its inputs.
+    """A query's explanations as this configuration would score it, from its inputs.
 
     Both tables are validated first, so nothing is explained that would not be scored.
     """
@@ -124,7 +124,7 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     scores = _scores_of_query(night, request.query)
     cutoff = _kept_cutoff(night, scores, request)
     has_other_night = request.baseline_date is not None
-    # The baseline of another night is not a run of this one.
+    # Another night's baseline is not a run of this one.
     own_request = dataclasses.replace(request, baseline=None) if has_other_night else request
     runs = own_request.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
     facts = _facts_of_query(night, runs, cutoff, request.query)
@@ -144,7 +144,7 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 
 def _scores_of_query(night: Night, query: str) -> list[dict[str, Any]]:
-    """The scores of a query. Raises ConfigurationError if it is not judged, or if the night keeps
+    """A query's scores. Raises ConfigurationError if it is not judged, or if the night keeps
     no documents.
     """
     scores = night_rows(night, "query_scores", query_id=[query])
@@ -252,7 +252,7 @@ def _kept_facts(
     ideal: Sequence[Row],
     convention: Convention,
 ) -> Facts:
-    """The facts of a list, from the documents that a night keeps of it and of the ideal ranking."""
+    """A list's facts, from the documents that a night keeps of it and of the ideal ranking."""
     returned = []
     judged: list[Row] = []
     for row in own:
@@ -319,7 +319,7 @@ def night_documents_to_judge(
     """The first rows of TO_JUDGE, at most `limit`, the largest weight first, for one run or all.
 
     With a baseline, which is another night, another run or both, the documents of both sides are
-    listed. The weight of a document is then how far its discounts on the two sides differ, because
+    listed. A document's weight is then how far its discounts on the two sides differ, because
     that is how much judging it can change.
     """
     known = committed(output)
@@ -332,7 +332,7 @@ def night_documents_to_judge(
         sentence = f"{nights[0]} would be compared with itself; choose a different night"
         raise ConfigurationError(sentence, option="baseline-date")
     for night, other in zip(nights, others, strict=False):
-        # The documents of a night do not show what the other judgments contain.
+        # A night's documents do not show what the other judgments contain.
         if not has_judgments_of(other, night):
             what = f"{other} has different judgments from {night}"
             what += ", so some of its documents may be judged"

@@ -64,7 +64,7 @@ _DIFFERENT = (
 
 
 def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateConfig:
-    """The gate of a configuration.
+    """A configuration's gate.
 
     Raises ConfigurationError if there is none, or if its verdict or an acceptance cannot be
     published.

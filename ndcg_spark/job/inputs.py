@@ -288,7 +288,7 @@ class BatchScores(NamedTuple):
 
     #: The table QUERY_SCORES.
     query_scores: DataFrame
-    #: The runs of the batch.
+    #: The batch's runs.
     runs: DataFrame
     #: All lists of the batch, if measures of the catalog are requested.
     shown: DataFrame | None = None
@@ -323,7 +323,7 @@ def _can_share_lists(evaluation: Evaluation) -> bool:
 def _scores_of_shared_lists(
     context: Context, batch: CheckedTables, runs: DataFrame
 ) -> Iterator[BatchScores]:
-    """Rank the lists of a batch, and yield all scores of these lists."""
+    """Rank a batch's lists, and yield all scores of these lists."""
     evaluation, judgments = context.evaluation, batch.judgments
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.depth

@@ -49,7 +49,7 @@ _LENIENT = Convention(
 
 @dataclasses.dataclass
 class OldInputs:
-    """The inputs of an evaluation, with the scores of the earlier job."""
+    """An evaluation's inputs, with the scores of the earlier job."""
 
     context: Context
     targets: Targets
@@ -188,7 +188,7 @@ def _read_run(
 
 
 def whole_or_sampled(inputs: OldInputs) -> tuple[list[OldList], bool]:
-    """All lists if there are few, or else the lists of a sample; and whether they are all lists.
+    """All lists if there are few, or else a sample's lists; and whether they are all lists.
 
     Returns no lists if only means are known and there are too many lists, because a mean needs all.
     """

@@ -1,7 +1,7 @@
 """Find the convention that gives the scores of an earlier job, from the same judgments and results.
 
 Conventions are tried on lists that this process scores, which may be a sample. A convention that
-gives the scores of these lists is checked on all rows with the engine. If the score of a query
+gives the scores of these lists is checked on all rows with the engine. If a query's score
 differs there, its lists are added to the sample, and the search continues.
 """
 

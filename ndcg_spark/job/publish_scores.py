@@ -55,7 +55,7 @@ from ndcg_spark.voices import OPTIONS
 if TYPE_CHECKING:
     from ndcg_spark.gate.decide import Judged
 
-#: The key of a list.
+#: A list's key.
 _LIST = ["dataset", "run", "query_id"]
 #: Kept judgments pass through the memory of this process.
 MOST_JUDGMENTS = 20_000_000
@@ -313,7 +313,7 @@ def _write_unjudged_lists(context: Context, publication: Publication) -> int:
 
 
 def _report_kept(context: Context, publication: Publication, nights: Nights) -> None:
-    """On the first night of an output, report the size of documents that are kept by default."""
+    """On an output's first night, report the size of documents that are kept by default."""
     if nights or context.config.documents is not None:
         return
     rows, size = publication.size("ranked_documents")
@@ -404,9 +404,9 @@ def make_needed_copies(
 def logged_means(
     config: EvaluationConfig, means: DatasetScores, dataset: str
 ) -> list[dict[str, Any]]:
-    """The means of a dataset, by run and cutoff: NDCG, and the measure that runs are ordered by.
+    """A dataset's means, by run and cutoff: NDCG, and the measure that runs are ordered by.
 
-    The log keeps them after the scores of the night are replaced.
+    The log keeps them after the night's scores are replaced.
     """
     measure, _ = config.measure_set.headline(config.cutoffs)
     column = MEASURES[measure].column
@@ -470,7 +470,7 @@ def _counts_for_log(counts: Counts, config: EvaluationConfig) -> dict[str, Any]:
 
 
 def _files_for_log(source: Source) -> dict[str, Any]:
-    """The files of a table, and what was recognised in them."""
+    """A table's files, and what was recognised in them."""
     files = []
     for file in source.files:
         state = {"version": file.snapshot.version} if file.snapshot else {"size": file.size}

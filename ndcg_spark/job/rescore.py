@@ -77,7 +77,7 @@ class _Table(NamedTuple):
 def make_copies(engine: Engine, wanted: Iterable[Wanted]) -> list[str]:
     """Make the copies that do not exist; return a sentence for each night that cannot be scored.
 
-    A copy has the scores of a night under different judgments. Without it, the night cannot be
+    A copy has a night's scores under different judgments. Without it, the night cannot be
     compared, but nothing else fails, so only bugs are raised.
     """
     sentences, missing = [], []
@@ -391,7 +391,7 @@ def _keep_given(
     config: EvaluationConfig,
     nights: Sequence[Night],
 ) -> dict[str, str]:
-    """Keep the judgments of a configuration. Returns their fingerprint for each dataset."""
+    """Keep a configuration's judgments. Returns their fingerprint for each dataset."""
     if config.judgments is None:
         return {}
     kept = fingerprints_of_kept(config.judgments.path, nights)

@@ -230,7 +230,7 @@ def _command_to_see(config: EvaluationConfig, convention: Convention, first: Dif
 
 
 def _table_options(config: EvaluationConfig) -> dict[str, Any]:
-    """The tables of a configuration as options of a command."""
+    """A configuration's tables as options of a command."""
     options: dict[str, Any] = {}
     columns: list[str] = []
     tables = {"judgments": config.judgments, "results": config.results, "exclude": config.exclude}

@@ -239,7 +239,7 @@ def _with_score(run: str, metric: Metric, mean: float | None) -> str:
 
 
 def _falling(line: str, falling: Falling | None) -> str:
-    """The line of a run, and since when the run falls if it does."""
+    """A run's line, and since when the run falls if it does."""
     return line if falling is None else f"{line} ({falling.in_words})"
 
 

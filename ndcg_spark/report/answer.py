@@ -73,7 +73,7 @@ class Answer(NamedTuple):
 
 
 def answer(page: NightPage) -> Answer:
-    """The verdict of a night, and what happened to the run of the page.
+    """A night's verdict, and what happened to the page's run.
 
     The headline is about the run, unless the verdict is about something else.
     """
@@ -100,7 +100,7 @@ def answer(page: NightPage) -> Answer:
 
 
 def _tone_of_difference(page: NightPage) -> str:
-    """The colour of an answer without a gate, which depends only on the difference of the run."""
+    """The colour of an answer without a gate, which depends only on the run's difference."""
     if page.row is None or not page.baseline.nights:
         return "mid"
     if _is_doubted_by_people(page):
@@ -120,7 +120,7 @@ def is_by_judge(page: NightPage) -> bool:
 
 
 def _is_about_something_else(page: NightPage) -> bool:
-    """Whether the verdict is about something other than the difference of the run."""
+    """Whether the verdict is about something other than the run's difference."""
     if page.row is None:
         return True
     result = page.result(page.run) or {}
@@ -404,7 +404,7 @@ def _limit_in_words(page: NightPage, row: Row) -> str:
 
 
 def _chance(row: Row) -> str:
-    """Whether the difference of a row may be due to chance, as a key of `_CHANCE`."""
+    """Whether a row's difference may be due to chance, as a key of `_CHANCE`."""
     for flag in ("other_judgments", "doubt"):
         if flag in row["flags"]:
             return flag

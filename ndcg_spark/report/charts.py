@@ -149,7 +149,7 @@ def forest(page: NightPage) -> Forest | None:
 
 
 def _limit(page: NightPage) -> float | None:
-    """How far the run of the page may change, in the direction of its change.
+    """How far the page's run may change, in the direction of its change.
 
     A limit of 0 is not drawn, because it would be on the line of no difference.
     """
@@ -246,7 +246,7 @@ def uncompared(page: NightPage) -> list[Uncompared]:
     return found
 
 
-# The last nights of a run.
+# A run's last nights.
 
 
 class TrendChart(NamedTuple):
@@ -265,7 +265,7 @@ class TrendChart(NamedTuple):
 
 
 def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = None) -> TrendChart:
-    """The scores of a run by night, interrupted where they cannot be compared."""
+    """A run's scores by night, interrupted where they cannot be compared."""
     points = line.points
     low, high = _axis(points, usual)
 
@@ -394,7 +394,7 @@ def split(row: Row) -> Split:
         Box(str(lost + unchanged), "0", str(won), "1", won_tone),
     ]
     return Split(
-        # The width of an image must not be 0.
+        # An image's width must not be 0.
         width=lost + unchanged + won or 1,
         label=f"{row['losses']} queries {down}, {row['ties']} unchanged, {row['wins']} {up}",
         boxes=boxes,
@@ -545,7 +545,7 @@ def queries_drawing(
 
 
 def means_drawing(title: str, label: str, means: Mapping[str, float]) -> Drawing:
-    """A dot for the mean of each run."""
+    """A dot for each run's mean."""
     low = min([0.0, *means.values()])
     distances = [mean - low for mean in means.values()]
     width = max([EQUAL, *distances])

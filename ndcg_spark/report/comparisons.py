@@ -313,7 +313,7 @@ def _notes_over_datasets(rows: Rows, correction: str, alpha: float) -> list[str]
     differing = max(row["wins"] + row["losses"] for row in rows)
     fewest = fewest_datasets(alpha)
     if differing < fewest:
-        # The smallest p value of the test: all datasets differ in the same direction.
+        # The test's smallest p value: all datasets differ in the same direction.
         least = numbers.p_value(2.0 ** (1 - differing) if differing else 1.0)
         what = f"{differing} datasets that differ cannot give a p value below {least}"
         notes.append(f"few datasets: {what}; at least {fewest} are needed for p below {alpha:g}")
@@ -390,7 +390,7 @@ def _interval(row: Row) -> str:
 
 
 def _shown_flags(row: Row) -> list[str]:
-    """The flags of a row. If results are missing, only this is shown, as it explains the others."""
+    """A row's flags. If results are missing, only this is shown, as it explains the others."""
     missing = [flag for flag in row["flags"] if flag in MISSING_FLAGS]
     return missing or list(row["flags"])
 

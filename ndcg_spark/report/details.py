@@ -73,7 +73,7 @@ class PagePart(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """The documents of a query, folded."""
+    """A query's documents, folded."""
 
     name: Markup
     scores: str
@@ -164,7 +164,7 @@ def _left_out_of_chain(page: NightPage) -> list[str]:
 
 
 def _link(page: NightPage, query: QueryScore) -> Markup:
-    """The label of a query, with a link to its documents if the page shows them."""
+    """A query's label, with a link to its documents if the page shows them."""
     label = page.request.labels.query(query.query_id)
     anchor = page.anchors.get(query.query_id)
     if anchor is None:
@@ -212,7 +212,7 @@ def _slice_table(page: NightPage) -> Table:
     return make_table(rows, (), notes)
 
 
-# The documents of a query.
+# A query's documents.
 
 
 def _documents(page: NightPage, query: QueryScore) -> Documents:

@@ -112,7 +112,7 @@ def _answer(found: FoundConvention, label: str) -> str:
 
 
 def _means_table(found: FoundConvention) -> Table:
-    """The mean of each run, in the given scores and with the convention."""
+    """Each run's mean, in the given scores and with the convention."""
     rows = []
     for mean in found.means:
         rows.append(
@@ -136,7 +136,7 @@ def _means_table(found: FoundConvention) -> Table:
 
 
 def _shown(one: Alternative) -> str:
-    """The value of an alternative as a configuration would write it."""
+    """An alternative's value as a configuration would write it."""
     return format_cutoff(one.value) if one.option == "cutoff" else show(one.value)
 
 

@@ -20,7 +20,7 @@ _SUM = 1e-6
 
 
 class QueryLists(NamedTuple):
-    """The documents of a query: tonight's, the baseline's, and the changes between them."""
+    """A query's documents: tonight's, the baseline's, and the changes between them."""
 
     facts: Facts
     newest: Facts | None

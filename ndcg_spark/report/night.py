@@ -82,7 +82,7 @@ class NightPage:
     outline: Outline
     #: The output folder as commands name it; None if it is not kept.
     output: str | None
-    #: The dataset scores of every run, by run and cutoff.
+    #: Every run's dataset scores, by run and cutoff.
     scores: Mapping[tuple[str, int | None], Row]
     #: The runs from best to worst, without those that returned nothing.
     runs: Sequence[str]
@@ -160,7 +160,7 @@ class NightPage:
 
     @property
     def mean(self) -> Row:
-        """The dataset scores of the run."""
+        """The run's dataset scores."""
         return self.scores[self.run, self.metric[1]]
 
     @property
@@ -257,7 +257,7 @@ class NightPage:
         return _deepest(self.scores)
 
     def value(self, run: str) -> float | None:
-        """The mean of a run by the measure of the page."""
+        """A run's mean by the page's measure."""
         score: float | None = self.scores[run, self.metric[1]].get(self.metric[0])
         return score
 
@@ -267,7 +267,7 @@ class NightPage:
         return row[counted_in(self.metric[0])] or 0
 
     def result(self, run: str) -> Row | None:
-        """The gate's result for the mean of a run by the page's measure and baseline."""
+        """The gate's result for a run's mean by the page's measure and baseline."""
         return gate_result(self.outline, self.results, run)
 
 
@@ -383,7 +383,7 @@ def _chosen_run(
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
 ) -> str:
-    """The run of the verdict, or one that is worse, or that of the first check, or the best.
+    """The verdict's run, or one that is worse, or that of the first check, or the best.
 
     If the verdict is `none`, nothing can be concluded, so the run of the first check comes before
     a worse run.
@@ -404,7 +404,7 @@ def _chosen_run(
 
 
 def _runs_of_verdict(verdict: Row) -> list[str]:
-    """The run of the verdict, then the runs that failed, then the undecided ones."""
+    """The verdict's run, then the runs that failed, then the undecided ones."""
     failed = []
     undecided = []
     for row in verdict.get("results", ()):
@@ -438,7 +438,7 @@ def _query_scores(
     compared: ComparedRuns,
     run: str,
 ) -> list[QueryScore]:
-    """The queries of a run, with the scores before if the run is compared."""
+    """A run's queries, with the scores before if the run is compared."""
     if run in compared.chains:
         queries = chain_queries(shown, history, compared, run)
     elif compared.sides is not None and run in compared.rows:
@@ -513,7 +513,7 @@ def _no_longer_answered(
     before: Sequence[Row],
     changes: Mapping[str, float],
 ) -> Unanswered | None:
-    """The queries that lost their results, with their share of the loss of the run."""
+    """The queries that lost their results, with their share of the run's loss."""
     lost = _lost_answers(shown, run, scores, before)
     if lost is None or compared.sides is None or compared.difference(run) >= 0:
         return lost
@@ -553,7 +553,7 @@ def _share(changes: Mapping[str, float], queries: set[str]) -> float:
 
 
 def _judged_before(history: History, shown: Outline, run: str) -> float | None:
-    """The mean judged rate of a run over the baseline's nights."""
+    """A run's mean judged rate over the baseline's nights."""
     if shown.baseline.run:
         return None
     dates = [night.evaluated_on for night in shown.baseline.nights]

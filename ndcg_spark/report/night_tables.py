@@ -68,7 +68,7 @@ _COUNTED = {
     "errors": "testcase/error",
     "skipped": "testcase/skipped",
 }
-#: The words for the result of a check, in display order.
+#: The words for a check's result, in display order.
 WORST_FIRST = ("fail", "undecided", "not_comparable", "pass")
 _SHORT = ("dataset", "date", "verdict", "reason")
 _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
@@ -105,7 +105,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | N
 
 
 def _json_value(record: Row, rows: Sequence[Row], macro: Sequence[Row] = ()) -> dict[str, Any]:
-    """The JSON value of an evaluation. `macro`: the means over the datasets of its date."""
+    """An evaluation's JSON value. `macro`: the means over the datasets of its date."""
     key = {name: record[name] for name in ("dataset", "evaluated_on", "evaluation_id")}
     return {**key, "record": record, "dataset_scores": rows, "macro_means": macro}
 
@@ -281,7 +281,7 @@ class _Happened(NamedTuple):
 
     what: str
     why: str
-    #: The runs that it is about; empty if it is only about the run of the line.
+    #: The runs that it is about; empty if it is only about the line's run.
     runs: Sequence[str] = ()
 
 
@@ -365,7 +365,7 @@ def _by_weight(result: Row) -> tuple[int, bool, float]:
 
 
 def _result_row(result: Row) -> dict[str, Any]:
-    """The row of a result in the table of a verdict, by the names in `_SHOWN`."""
+    """The row of a result in a verdict's table, by the names in `_SHOWN`."""
     return {
         **result,
         "check": checked_mean_of(result) if result["measure"] else "arrival",
@@ -386,7 +386,7 @@ def against_of(result: Row) -> str | None:
     night = result.get("since") or result["baseline_night"]
     names = [name for name in (result["baseline"], night) if name]
     if names:
-        # The name of a baseline may be the date of its night, which is shown once.
+        # A baseline's name may be the date of its night, which is shown once.
         return " ".join(dict.fromkeys(names))
     return "the minimum" if result["measure"] else None
 

@@ -1,4 +1,4 @@
-"""The page of a night as one HTML file that does not need a network."""
+"""A night's page as one HTML file that does not need a network."""
 
 import base64
 import dataclasses
@@ -115,7 +115,7 @@ def make_page(
 
 
 def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
-    """Read the page of a night, and write it to a file if there is one."""
+    """Read a night's page, and write it to a file if there is one."""
     refuse_unwritable("html", html)
     page = read_page(output, date, request)
     warn_of_unmatched(page.parts, request)

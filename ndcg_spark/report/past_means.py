@@ -50,7 +50,7 @@ def _evaluations(nights: Nights) -> Iterator[Row]:
 
 
 def _by_measure(logged: list[Row]) -> Iterator[Row]:
-    """A row for each run, measure and cutoff, from the means of the log.
+    """A row for each run, measure and cutoff, from the log's means.
 
     The log has a row for each run and cutoff: `{"run": "bm25", "cutoff": 10, "ndcg": 0.41}`.
     """

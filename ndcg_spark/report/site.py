@@ -261,7 +261,7 @@ def _write_if_changed(file: Path, content: bytes) -> None:
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    """The content of a file; empty if it is missing or broken, so that its page is rewritten."""
+    """A file's content; empty if it is missing or broken, so that its page is rewritten."""
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -345,7 +345,7 @@ def _index(
     parts: "Sequence[_DatasetIndex]",
     dataset: str | None,
 ) -> str:
-    """The HTML of the index. `known`: all nights of the output, with failed evaluations."""
+    """The index's HTML. `known`: all nights of the output, with failed evaluations."""
     by_dataset = {part.page.night.dataset: part for part in parts}
     rows = []
     for night in nights:
@@ -388,7 +388,7 @@ class _Summary(NamedTuple):
 
 
 def _night_row(night: Night, summary: _Summary | None) -> _Row:
-    """The row of a night. `summary`: None if the night's dataset has no page."""
+    """A night's row. `summary`: None if the night's dataset has no page."""
     verdict = night.record["verdict"] or {}
     label = words.verdict_label(night.record)
     row = _Row(night.evaluated_on, night.dataset, label, _what_happened(night))
@@ -417,7 +417,7 @@ def _what_happened(night: Night) -> Markup:
 
 
 def _failed_row(row: Mapping[str, Any]) -> _Row:
-    """The row of a failed evaluation, from the log."""
+    """A failed evaluation's row, from the log."""
     reason = marked("{}", row["reason"] or "")
     label = words.verdict_label(row)
     return _Row(row["evaluated_on"], row["dataset"] or "", label, reason, has_page=False)
@@ -447,7 +447,7 @@ class _DatasetIndex:
         self._dates = [night.evaluated_on for night in history.nights_of(dataset)]
         metric = measure_at(*page.metric)
         self._lines = history.trends(dataset, run, metric, last=len(self._dates))
-        #: The points of each run by date.
+        #: Each run's points by date.
         self._points: dict[str, dict[str, Point]] = {}
         for line in self._lines:
             self._points[line.run] = {point.date: point for point in line.points}
@@ -579,7 +579,7 @@ def _decided_by(
 
 
 def _is_difference_of(result: Mapping[str, Any], run: str, metric: Metric) -> bool:
-    """Whether a result compares the mean of a run over all queries with a baseline."""
+    """Whether a result compares a run's mean over all queries with a baseline."""
     measure, cutoff = metric
     if (result["run"], result["measure"]) != (run, measure):
         return False

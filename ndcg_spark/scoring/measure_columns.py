@@ -58,7 +58,7 @@ def with_highest_of_query(
 
 
 def highest_grade(judgments: DataFrame, key: Sequence[str] = ()) -> DataFrame:
-    """The highest grade of each query; without a key, one row with the highest of all judgments."""
+    """Each query's highest grade; without a key, one row with the highest of all judgments."""
     return judgments.groupBy(*key).agg(F.max("relevance").alias(HIGHEST))
 
 
