@@ -59,7 +59,7 @@ def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convent
 
 
 def mean_scores(a: DataFrame, b: DataFrame) -> DataFrame:
-    """The mean NDCG of each run in two QUERY_SCORES tables: dataset, run, a, b, n.
+    """Each run's mean NDCG in two QUERY_SCORES tables: dataset, run, a, b, n.
 
     `n` is the number of queries that both tables have. Each mean covers the queries that have a
     score in its table.

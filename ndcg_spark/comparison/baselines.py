@@ -18,7 +18,7 @@ from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 #: The reasons of verdicts on nights whose mean changed by more than is allowed.
 _LOSSES = ("dropped", "rose", "may_be_chance", "sides_disagree")
 
-#: Returns the runs of a night that returned anything.
+#: Returns a night's runs that returned anything.
 RunsOf = Callable[[Night], Collection[str]]
 
 
@@ -35,7 +35,7 @@ class Kind(enum.Enum):
     RUN = "run"
     #: The night itself, if only its own means are checked.
     ITSELF = "itself"
-    #: The best run of a first night, or nothing if the night has only one run.
+    #: A first night's best run, or nothing if the night has only one run.
     FIRST = "first"
     #: Nothing, because no night is comparable.
     NOTHING = "nothing"
@@ -186,7 +186,7 @@ def is_good_for(night: Night, run: str | None) -> bool:
 
 
 def good_nights(nights: Iterable[Night], night: Night, run: str | None = None) -> list[Night]:
-    """The good nights of a run before a night, since the newest loss that was accepted for it.
+    """A run's good nights before a night, since the newest loss that was accepted for it.
 
     Only earlier nights are included, so that a night that is evaluated again is not compared with
     the one it replaces. When somebody accepts a loss, later nights are not compared with the
@@ -203,7 +203,7 @@ def good_nights(nights: Iterable[Night], night: Night, run: str | None = None) -
 
 
 def _nights_of_date(nights: Iterable[Night], night: Night, date: str) -> list[Night]:
-    """The night of a date in the dataset of `night`, if there is one; it may be unverified."""
+    """The night on a date in `night`'s dataset, if there is one; it may be unverified."""
     own = (night.dataset, date)
     return [other for other in nights if (other.dataset, other.evaluated_on) == own]
 
@@ -258,7 +258,7 @@ def _good_by_run(
 
 
 def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
-    """The night of a date as a baseline."""
+    """A date's night as a baseline."""
     if date in nights.damaged:
         sentence = f"its log cannot be read: {nights.damaged[date]}"
         refused = NotComparable("no_baseline", sentence, (date,))
@@ -275,7 +275,7 @@ def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
 
 
 def _good(tonight: Night, nights: Nights, good: Sequence[Night], most: int) -> Baseline:
-    """The newest of these good nights that are comparable with tonight, at most `most`."""
+    """The newest good nights that are comparable with tonight, at most `most` of them."""
     baseline = Baseline(Kind.GOOD, GOOD)
     same_options = [night for night in good if has_options_of(night, tonight)]
     same_judgments = [night for night in same_options if has_judgments_of(night, tonight)]
@@ -413,7 +413,7 @@ def _deciding_baseline(verdict: Mapping[str, Any]) -> str | None:
 
 
 def comparable_nights(night: Night, nights: Iterable[Night]) -> list[Night]:
-    """The verified nights with the dataset and options of a night, including the night itself."""
+    """The verified nights with a night's dataset and options, including the night itself."""
     own = [other for other in nights if other.dataset == night.dataset]
     verified = [other for other in own if other.unverified is None]
     return [other for other in verified if has_options_of(other, night)]

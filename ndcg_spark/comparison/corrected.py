@@ -19,7 +19,7 @@ from ndcg_spark.tolerance import EQUAL
 
 #: The estimate's name: it is not NDCG, whose ideal would come from human grades.
 MEASURE = "difference_at_judges_ideal"
-#: The name of the estimate in words.
+#: The estimate's name in words.
 MEASURE_IN_WORDS = "difference at the judge's ideal"
 #: With fewer machine errors among the graded documents than this, the row is flagged.
 FEWEST_ERRORS = 10
@@ -40,7 +40,7 @@ class MovedDocuments:
     #: By document: the index of its query in `queries`, and its id.
     query: NDArray[np.int64]
     doc_ids: Sequence[str]
-    #: By document: the change of its discount, divided by the machine's ideal DCG for its query.
+    #: By document: the change in its discount, divided by the machine's ideal DCG for its query.
     weight: Numbers
     #: By document: the machine's grade, NaN if it is unjudged, and its gain.
     grade: Numbers
@@ -75,7 +75,7 @@ class Corrected:
     """The machine's difference, and the difference after correction."""
 
     machine: float
-    #: The interval of the paired t test, which is a claim about all queries like these.
+    #: The paired t test's interval. It is a claim about all queries like these.
     machine_interval: Interval
     difference: float
     #: The baseline's mean by the machine's grades; relative differences are shares of it.

@@ -203,7 +203,7 @@ def sample_to_grade(
     human: Sequence[Source] = (),
     **chosen: Any,
 ) -> Sample:
-    """Draw the sample for a run of a night and its baseline, with arguments as in `choose_pair`.
+    """Draw the sample for a night's run and its baseline, with arguments as in `choose_pair`.
 
     `human`: earlier samples with grades, which are filled in. A sample with the same seed is
     continued. Other samples show where the machine errs more, so more documents are drawn there.

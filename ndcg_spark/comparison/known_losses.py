@@ -17,7 +17,7 @@ _SUBJECT = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
 #: The verdicts that are not "no verdict".
 _DECIDED = ("pass", "fail")
 
-#: A result of a verdict in the log.
+#: A verdict's result in the log.
 Result = Mapping[str, Any]
 Subject = tuple[Any, ...]
 
@@ -111,7 +111,7 @@ def _passed(night: Night) -> set[Subject]:
 
 
 def _results_of(night: Night, word: str) -> list[Result]:
-    """The results of a night that are a `pass` or a `fail`."""
+    """A night's results that are a `pass` or a `fail`."""
     verdict = night.record["verdict"] or {}
     results = []
     for result in verdict.get("results", ()):
@@ -138,7 +138,7 @@ def losses_to_accept(
     nights: Iterable[Night],
     runs: Collection[str],
 ) -> list[PastLoss]:
-    """The known losses of these runs that become part of the baseline if a night is accepted.
+    """These runs' known losses that become part of the baseline if a night is accepted.
 
     A run has such a loss if its loss is acknowledged, or if it failed on the newest night that
     compared it, and tonight does not compare it. A run that passes tonight has none. `results`:
@@ -163,7 +163,7 @@ def losses_to_accept(
 
 
 def _acknowledged_loss(run: str, known: Iterable[Acknowledgement]) -> PastLoss | None:
-    """The newest acknowledged loss of a run that is not fixed."""
+    """A run's newest acknowledged loss that is not fixed."""
     for one in known:
         lasting = _of_run(run, one.lasting)
         if lasting:
@@ -172,7 +172,7 @@ def _acknowledged_loss(run: str, known: Iterable[Acknowledgement]) -> PastLoss |
 
 
 def _newest_loss(run: str, before: Sequence[Night]) -> PastLoss | None:
-    """The loss of a run on the newest night that compared it, unless the run passed or somebody
+    """A run's loss on the newest night that compared it, unless the run passed or somebody
     accepted the night for it.
     """
     for night in reversed(before):

@@ -20,7 +20,7 @@ _BESIDE = ("lists", "baseline_lists")
 
 
 class RunNumber(NamedTuple):
-    """The number of a run, and how many lists it covers."""
+    """A run's number, and how many lists it covers."""
 
     value: float | None
     lists: int
@@ -32,7 +32,7 @@ RunNumbers = Mapping[str, RunNumber]
 
 
 def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, RunNumber]:
-    """The numbers of every run in a night's DATASET_SCORES rows."""
+    """Every run's numbers in a night's DATASET_SCORES rows."""
     measure, cutoff = metric
     numbers = {}
     for row in rows:

@@ -117,7 +117,7 @@ def _of_text(text: str) -> GradedSample:
 
 
 def _recorded_and_names(lines: Iterable[list[str]]) -> tuple[dict[str, str], list[str]]:
-    """The recorded values at the start of a file, and the names of the columns, which follow.
+    """The recorded values at the start of a file, and the column names below them.
 
     The lines after the names are left to the caller.
     """

@@ -2,7 +2,7 @@
 earlier nights.
 
 A band around the median, based on the median absolute deviation (MAD), detects single nights; one
-bad night does not move it. A CUSUM (Page 1954) detects a change of the level that no single night
+bad night does not move it. A CUSUM (Page 1954) detects a change in the level that no single night
 shows, and its date.
 
 The lists of the nights around a change of judgments have been scored under both sets of judgments.
@@ -66,12 +66,12 @@ UNVERIFIED = "not_verified"
 UNMEASURED = "not_measured"
 #: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
 #: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
-#: most the deviation of the band.
+#: most the band's deviation.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 
 
 class ScoredNight(NamedTuple):
-    """A night of a run at a cutoff."""
+    """A run's night at a cutoff."""
 
     night: Night
     #: Its row of DATASET_SCORES.
@@ -116,7 +116,7 @@ class Point:
     #: UNVERIFIED or UNMEASURED, each with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
     queries: int = 0
-    #: The verdict of the checks for this run; None if there are none.
+    #: The checks' verdict for this run; None if there are no checks.
     verdict: str | None = None
     accepted: str | None = None
     #: The night's verdict, its sentence, and the `runs` that it is about; None if it passed.
@@ -286,7 +286,7 @@ class _Place(NamedTuple):
     line: int
     #: How far their scores are above those under the line's first judgments.
     offset: float
-    #: Nights with the same number are checked together for a change of the level.
+    #: Nights with the same number are checked together for a change in the level.
     level: int
 
 
@@ -296,7 +296,7 @@ def _add_lines(
     changes: Mapping[str, Change],
     floor: float,
 ) -> None:
-    """Add the line that each night is on, across new judgments, and the changes of its level."""
+    """Add the line that each night is on, across new judgments, and the changes in its level."""
     places = _places(points, kinds, changes)
     measured: list[tuple[Point, _Place]] = []
     for point, kind in zip(points, kinds, strict=True):
@@ -359,7 +359,7 @@ def _add_bands(points: Sequence[Point], floor: float) -> None:
         mad = statistics.median(abs(value - median) for value in before)
         width = max(_DEVIATIONS * _OF_MAD * mad, floor)
         point.median, point.low, point.high = median, median - width, median + width
-        # Rounded as they are shown: a value that is shown as an end of the range is inside it.
+        # Rounded as they are shown: a value shown as an end of the range is inside it.
         value = round(values[at], 4)
         low, high = round(point.low, 4), round(point.high, 4)
         nights = f"the usual range of the {len(before)} previous comparable nights"
@@ -371,7 +371,7 @@ def _add_bands(points: Sequence[Point], floor: float) -> None:
 
 
 def _add_levels(points: Sequence[Point], offsets: Sequence[float], floor: float) -> None:
-    """Flag changes of the level, in units of the judgments of the night that shows it."""
+    """Flag changes in the level, in units of the judgments of the night that shows it."""
     values = [(point.value or 0.0) - offset for point, offset in zip(points, offsets, strict=True)]
     start = 0
     while change := _level_change(values, start, floor):
@@ -387,7 +387,7 @@ def _add_levels(points: Sequence[Point], offsets: Sequence[float], floor: float)
 
 
 class _LevelChange(NamedTuple):
-    """A change of the level: the night that shows it, its first night, and the level before it."""
+    """A change in the level: the night that shows it, its first night, and the level before it."""
 
     shown: int
     first: int
@@ -426,7 +426,7 @@ class History:
         self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
         #: The query scores, which are needed only for changes that the log does not have.
         self._cache: ScoreCache | None = scores
-        #: Reads the dataset scores of a night from a cache that was given.
+        #: Reads a night's dataset scores from a cache that was given.
         self._mean_rows = None if scores is None else scores.mean_rows
         #: By line, the dates of changes of judgments that cannot be crossed.
         self.not_crossed: dict[tuple[str, str, str, Cutoff], list[str]] = {}
@@ -449,7 +449,7 @@ class History:
         return self._scores[night]
 
     def series(self, dataset: str) -> "Series":
-        """The nights of a dataset that have a row, by run and cutoff."""
+        """A dataset's nights that have a row, by run and cutoff."""
         if dataset not in self._series:
             nights = self.nights_of(dataset)
             self.read(nights)
@@ -570,7 +570,7 @@ def lines(
 
 
 def counted_in(measure: str) -> str:
-    """The column that counts the queries of a mean."""
+    """The column that counts a mean's queries."""
     if measure in CATALOG_COLUMNS:
         return "listed_queries"
     return "relevant_queries" if measure in COLUMNS else "queries"
@@ -701,7 +701,7 @@ def _points(
 
 
 def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
-    """Add the verdict of the checks for a run and, if the night did not pass, of the night."""
+    """Add the checks' verdict for a run and, if the night did not pass, the night's verdict."""
     results = verdict["results"]
     can_fail = [row for row in results if row["severity"] == "fail"]
     # If nothing was measured, even checks that only warn keep a night from passing.
@@ -721,7 +721,7 @@ def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
 
 
 def _verdict_for_run(run: str, verdict: str, results: Iterable[Mapping[str, Any]]) -> str | None:
-    """The verdict of the results for a run, or for no run in particular; None without results."""
+    """The results' verdict for a run, or for no run in particular; None without results."""
     words = {row["result"] for row in results if row["run"] in (run, None)}
     if not words:
         return None

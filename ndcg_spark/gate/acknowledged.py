@@ -1,4 +1,4 @@
-"""Known losses: a night that fails, but is not worse than on the date of its acknowledgement."""
+"""Known losses: a night that fails, but is not worse than on the date when it was acknowledged."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -58,7 +58,7 @@ def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
 
 
 def until_date(evaluated_on: str, until: str | None) -> str:
-    """The last date of an acknowledgement; ConfigurationError if it is before the night."""
+    """An acknowledgement's last date; ConfigurationError if it is before the night."""
     date = datetime.date.fromisoformat(evaluated_on)
     if until is None:
         return (date + datetime.timedelta(days=DAYS)).isoformat()
@@ -125,7 +125,7 @@ def _returned(run: str, acknowledged: Night, repaired: str) -> str:
 
 
 def why_not_known(verdict: Verdict, known: Acknowledgement) -> NotCovered | None:
-    """The first result of a night that an acknowledgement does not cover; None if there is none.
+    """A night's first result that an acknowledgement does not cover, or None if all are covered.
 
     It covers what passed, and what also failed on its night. Nothing may be missing or undecided.
     """

@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
     @property
     def mean(self) -> RowKey:
-        """The key of the mean that it checks."""
+        """The key of the mean that is checked."""
         return _key(self.check, self.run)
 
     @property
@@ -102,7 +102,7 @@ class _Evidence(NamedTuple):
     checked: _CheckedRun
     baseline: Baseline
     side: str | None
-    #: The rows of the night against the baseline of the case, and of the night by itself.
+    #: The night's rows against the case's baseline, and the night's rows by itself.
     beside: ComparedNight
     itself: ComparedNight
 

@@ -1,4 +1,4 @@
-"""The COMPARISONS rows of a night against each baseline of its gate.
+"""A night's COMPARISONS rows against each of its gate's baselines.
 
 Comparability is checked before any statistics are computed, because even numbers with different
 meanings have a difference.
@@ -71,7 +71,7 @@ class MetricRows:
     rows: Sequence[Row] = ()
     #: Why there are no rows.
     refused: NotComparable | None = None
-    #: The runs and ids of the queries that changed most.
+    #: The queries that changed most, by run and id.
     changed: Sequence[tuple[str, str]] = ()
 
 

@@ -20,7 +20,7 @@ from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.text import ACCEPTED, day
 from ndcg_spark.tolerance import DECIMALS
 
-#: The joint level of all slices of a night, so that a warning is rarely wrong.
+#: The joint level for all of a night's slices, so that a warning is rarely wrong.
 _ALPHA = 0.01
 #: A slice is named if it lost more than this multiple of what the check of its run allows.
 _TIMES = 2.0
@@ -44,7 +44,7 @@ class SliceLoss(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """The change of a slice, with the largest p value of its comparisons."""
+    """A slice's change, with the largest p value of its comparisons."""
 
     loss: SliceLoss
     p: float
@@ -60,7 +60,7 @@ def slice_losses(
     references: ReferenceScores,
     values: Mapping[str, Sequence[str]],
 ) -> list[SliceLoss]:
-    """The slices of these runs that lost most, at most three, the largest loss first.
+    """At most three slices of these runs: those that lost most, the largest loss first.
 
     `values`: the values of each attribute. A run is compared by the measure of its strictest check
     that can fail.
@@ -125,7 +125,7 @@ def _significant(candidates: Sequence[_Candidate]) -> list[SliceLoss]:
 
 
 def _strictest(inputs: GateInputs, run: str) -> CheckConfig | None:
-    """The strictest check of a run that covers all queries and can fail."""
+    """A run's strictest check that covers all queries and can fail."""
     checks = []
     for _, check in inputs.checks:
         if check.slice is not None or check.weighted or check.measure == JUDGED_RATE:
@@ -145,7 +145,7 @@ def _candidate(
     compared: Comparisons,
     references: ReferenceScores,
 ) -> _Candidate | None:
-    """The change of a slice against the accepted night or, if that is impossible, the good nights.
+    """A slice's change against the accepted night or, if that is impossible, the good nights.
 
     None if it cannot be compared with either.
     """
@@ -217,7 +217,7 @@ def _large_enough(rows: list[Row], question: Question) -> list[Row]:
 def _candidate_of_rows(
     check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str
 ) -> _Candidate:
-    """The change of a slice from the comparisons that decide it together."""
+    """A slice's change, from the comparisons that decide it together."""
     first_reading = [row for row in rows if row["reading"] == FIRST]
     difference = statistics.fmean(row["difference"] for row in first_reading)
     allowed = _TIMES * check.allowed(first_reading[-1]["baseline_mean"])

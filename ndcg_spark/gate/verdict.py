@@ -59,7 +59,7 @@ class Result:
     allowed_rise: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
-    #: The larger p value of the two tests, or the p value of the t test if this test alone rules
+    #: The larger of the two tests' p values, or the t test's p value if this test alone rules
     #: out a failure. It is adjusted for the number of hypotheses.
     p: float | None = None
     queries: int | None = None
@@ -71,7 +71,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The decision of a gate on a night."""
+    """A gate's decision on a night."""
 
     dataset: str
     evaluated_on: str

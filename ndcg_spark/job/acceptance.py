@@ -9,7 +9,7 @@ from ndcg_spark.steps import report_step
 
 
 def taken_over(night: Night, known: Nights) -> Night | None:
-    """The previous evaluation of this night whose acceptance or acknowledgement applies to it too.
+    """The night's previous evaluation whose acceptance or acknowledgement applies to it too.
 
     None if nobody accepted or acknowledged it, or if it had different rows or options.
     """
@@ -54,7 +54,7 @@ def _accepted(night: Night, known: Nights) -> Iterator[Night]:
 
 
 def _inputs_of(night: Night) -> Mapping[str, Any]:
-    """What the scores of a night depend on: the rows that were read, and the options."""
+    """What a night's scores depend on: the rows that were read, and the options."""
     record = night.record
     return {
         "options": record["options"],

@@ -45,7 +45,7 @@ from ndcg_spark.voices import Notice
 def compare_judgments(
     engine: Engine, a: EvaluationConfig, b: EvaluationConfig
 ) -> tuple[pa.Table, Convention]:
-    """The table AGREEMENTS of the judgments of two configurations, and the convention that is used.
+    """The table AGREEMENTS for two configurations' judgments, and the convention that is used.
 
     If the first has results, their runs are ranked under both, at its deepest cutoff.
     """
@@ -69,7 +69,7 @@ def compare_judgments(
 def _both_judgments(
     engine: Engine, context: Context | None, a: EvaluationConfig, b: EvaluationConfig
 ) -> tuple[list[DataFrame], list[Seen]]:
-    """The valid judgments of both sides, and all inputs that were read.
+    """Both sides' valid judgments, and all inputs that were read.
 
     The judgments of `a` are those of the context, if there is one.
     """

@@ -240,7 +240,7 @@ def _warn_of_unmatched(attributes: pa.Table | None, means: DatasetScores) -> Non
 
 @contextlib.contextmanager
 def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
-    """Log a failure of the block in the output, unless the configuration is wrong."""
+    """Log the block's failure in the output, unless the configuration is wrong."""
     try:
         yield
     except Exception as error:

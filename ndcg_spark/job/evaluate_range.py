@@ -1,4 +1,4 @@
-"""The dates of a range, evaluated in order by one engine."""
+"""Evaluates a range of dates, in order and on one engine."""
 
 import dataclasses
 import datetime
@@ -26,7 +26,7 @@ from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import report_step
 from ndcg_spark.voices import Either, Give, Notice
 
-#: The exit codes of a date, the worst first. Other failures end the range.
+#: A date's exit codes, the worst first. Other failures end the range.
 _WORST = (InputError.exit_code, GATE_FAILED, NO_VERDICT, DONE)
 
 
@@ -69,7 +69,7 @@ def dates_between(first: str, last: str) -> list[str]:
 
 
 def worst_of(evaluated: Sequence[Evaluated]) -> int:
-    """The exit code of a range: its worst date's code; at least 6 (no verdict) if it stopped."""
+    """A range's exit code: its worst date's code; at least 6 (no verdict) if it stopped."""
     codes = {one.exit_code for one in evaluated}
     if any(one.stopped for one in evaluated):
         codes.add(NO_VERDICT)

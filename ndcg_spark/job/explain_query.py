@@ -113,7 +113,7 @@ def _not_judged(query: str, queries: int, names: Iterable[str]) -> Configuration
 
 @read_again
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
-    """The explanations of a query of one night, the newest if no date is given.
+    """One query's explanations on one night, the newest if no date is given.
 
     The night may be compared with another night.
     """
@@ -177,7 +177,7 @@ def _facts_of_query(
     cutoff: Cutoff,
     query: str,
 ) -> dict[str, Facts]:
-    """The facts of the lists that a night keeps, by run."""
+    """The facts about the lists that a night keeps, by run."""
     kept = read_facts(night, runs, cutoff, [query])
     return {run: facts for (run, _), facts in kept.items()}
 
@@ -188,7 +188,7 @@ def _baselines(
     cutoff: Cutoff,
     request: ExplainRequest,
 ) -> dict[str, ExplainedBaseline]:
-    """The baseline of each run in another night: the requested run, or the run of the same name."""
+    """Each run's baseline in another night: the requested run, or the run with the same name."""
     (rows,) = read_dataset_scores([other])
     known_runs = {row["run"] for row in rows}
     baseline = request.baseline
@@ -219,7 +219,7 @@ def _not_kept(night: Night, query: str) -> ConfigurationError:
 def read_facts(
     night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
 ) -> dict[tuple[str, str], Facts]:
-    """The facts of the lists whose documents a night keeps, by run and query.
+    """The facts about the lists whose documents a night keeps, by run and query.
 
     Only lists of these runs and queries are read.
     """
@@ -229,7 +229,7 @@ def read_facts(
     preset = night.record["convention"].partition(" ")[0]
     convention = Convention(**night.record["options"], based_on=preset)
     keeps_all = keeps_whole_lists(night)
-    #: By run and query; the run of an ideal ranking is None.
+    #: By run and query; an ideal ranking's run is None.
     lists: dict[tuple[str | None, str], list[Row]] = {}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         lists.setdefault((row["run"], row["query_id"]), []).append(row)
@@ -238,7 +238,7 @@ def read_facts(
     for score in night_rows(night, "query_scores", query_id=queries, run=runs, cutoff=[cutoff]):
         run, query = score["run"], score["query_id"]
         own = lists.get((run, query), [])
-        # A list without documents is kept if the ideal ranking of its query is kept.
+        # A list without documents is kept if its query's ideal ranking is kept.
         is_empty_list = score["returned"] == 0 and query in kept_queries
         if keeps_all or own or is_empty_list:
             ideal = lists.get((None, query), [])
@@ -265,7 +265,7 @@ def _kept_facts(
 
 
 def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
-    """Raise ConfigurationError if a night of an older version lacks tie groups that are needed."""
+    """Raise ConfigurationError if a night from an older version lacks required tie groups."""
     if not all(one.knows_ties for one in facts):
         raise ConfigurationError(
             f"documents: {night} was written by a version that kept no tie groups, so with "

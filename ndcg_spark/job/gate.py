@@ -160,14 +160,14 @@ def _replaced(night: log.Night, written: Sequence[log.Night]) -> bool:
 
 
 def _with_known_loss(night: log.Night, same: log.Night | None) -> log.Night:
-    """The night, with the acknowledgement of an evaluation of the same rows."""
+    """The night, with the acknowledgement from an earlier evaluation of the same rows."""
     if same is None:
         return night
     return dataclasses.replace(night, row={**night.row, "acknowledged": same.row["acknowledged"]})
 
 
 def _acceptance(accepted: str | None, same: log.Night | None) -> Acceptance | None:
-    """Why a night is accepted: for the given reason, or as for an evaluation of the same rows."""
+    """Why a night is accepted: for the given reason, or as an evaluation of the same rows was."""
     if accepted is not None:
         return Acceptance(accepted)
     return None if same is None else acceptance_of(same)
@@ -187,7 +187,7 @@ def gate_published(
     dataset: str | None,
     decision: Decision = NO_DECISION,
 ) -> list[Verdict]:
-    """The verdicts of the configured gate on the nights of its date, for all datasets or for one.
+    """The configured gate's verdicts on its date's nights, for all datasets or for one.
 
     The nights do not change, except that the log records decisions about them.
     """
@@ -281,7 +281,7 @@ def date_to_judge(output: str, dataset: str | None = None) -> datetime.date | No
     """The date that a gate judges if none is named: that of the newest night, or None without
     nights.
 
-    Raises StorageError if the log of a later date is damaged.
+    Raises StorageError if a later date's log is damaged.
     """
     newest = newest_date(log.committed(output), dataset)
     return datetime.date.fromisoformat(newest) if newest else None

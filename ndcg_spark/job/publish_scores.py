@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 #: A list's key.
 _LIST = ["dataset", "run", "query_id"]
-#: Kept judgments pass through the memory of this process.
+#: Kept judgments pass through this process's memory.
 MOST_JUDGMENTS = 20_000_000
 
 
@@ -158,7 +158,7 @@ def _judged(
     tables: QueryTables,
     accepted: str | None,
 ) -> "dict[str, Judged]":
-    """The verdicts of the gate on the written scores, by dataset.
+    """The gate's verdicts on the written scores, by dataset.
 
     Also keeps the documents of the lists that changed most, if the configuration says so.
     """
@@ -295,7 +295,7 @@ def _count_returned(context: Context, publication: Publication, lists: DataFrame
 
 
 def _write_unjudged_lists(context: Context, publication: Publication) -> int:
-    """Write the lists of queries that nobody judged, and return the number of their documents.
+    """Write the lists of queries that nobody judged, and return how many documents they contain.
 
     A list that would be refused if its query were judged is left out.
     """
@@ -324,7 +324,7 @@ def _report_kept(context: Context, publication: Publication, nights: Nights) -> 
 
 
 def _keep_judgments(context: Context, publication: Publication, record: dict[str, Any]) -> None:
-    """Keep the judgments of every dataset once, so that other nights can be scored under them."""
+    """Keep every dataset's judgments once, so that other nights can be scored under them."""
     checked, store = context.checked, publication.store
     fingerprints = {}
     for dataset in record["datasets"]:

@@ -315,9 +315,9 @@ def rescore(
     since: str | None = None,
     dataset: str | None = None,
 ) -> Rescored:
-    """Score the nights of an output since a date under different judgments.
+    """Score an output's nights since a date under different judgments.
 
-    The judgments are those of the configuration. If it has none, they are the newest ones that were
+    The judgments come from the configuration. If it has none, they are the newest ones that were
     kept for each dataset; then both sides of each change of judgments are also scored, and the
     newest night under all kept judgments, so that it can be compared with any night. Raises
     ConfigurationError if no night has the dataset or none kept its judgments, and InputError if the
@@ -344,7 +344,7 @@ def rescore(
 
 
 def _under_one(nights: Iterable[Night], fingerprints: Mapping[str, str]) -> list[Wanted]:
-    """Each night under the judgments of its dataset, if the night has different ones."""
+    """Each night under its dataset's judgments, if the night has different ones."""
     wanted = []
     for night in nights:
         fingerprint = fingerprints.get(night.dataset)

@@ -34,7 +34,7 @@ from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.text import day, message
 
 Row = Mapping[str, Any]
-#: The answer names the cause of a difference if it has at least this share of it.
+#: The answer names a cause if it accounts for at least this share of the difference.
 _MAIN_CAUSE = 0.5
 #: The smallest difference that four digits show.
 _SMALLEST = 0.0001
@@ -42,7 +42,7 @@ _SMALLEST = 0.0001
 NEW = "not in the baseline"
 _BY_INTERVAL = "by its {level} interval"
 _SAYS_NOTHING = "so the difference says nothing about the run"
-#: Whether a difference may be due to chance, by the kind of the sentence.
+#: Whether a difference may be due to chance, by the kind of sentence.
 _CHANCE = {
     "real": "it is unlikely to be due to chance",
     "same": "any difference is smaller than {margin}, the margin of this report, " + _BY_INTERVAL,
@@ -52,7 +52,7 @@ _CHANCE = {
     "too_few": "{queries} queries are too few to test it",
 }
 
-#: The sides of a change in words.
+#: A change's sides in words.
 SIDES = {
     "old": "under the old judgments",
     "new": "under the new ones",
@@ -331,7 +331,7 @@ def accepted_or_known(record: Row) -> list[Sentence]:
     known = (record["verdict"] or {}).get("acknowledged")
     tonight = record.get("acknowledged")
     if known:
-        # The loss of an earlier night, which this night repeats.
+        # An earlier night's loss, which this night repeats.
         text = capital_first(acknowledged_in_words(known))
         found.append(sentence("acknowledged", "{}", text))
     elif tonight:

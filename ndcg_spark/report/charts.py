@@ -66,7 +66,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 class Mark(NamedTuple):
-    """The position of a row of COMPARISONS, in percent; `low` and `high` are None if it has no
+    """The position of a COMPARISONS row, in percent; `low` and `high` are None if it has no
     interval.
     """
 
@@ -84,7 +84,7 @@ class Differences(NamedTuple):
 
 
 def place_differences(rows: Sequence[Row], limit: float | None = None) -> Differences:
-    """The positions of the differences in rows of COMPARISONS, of their intervals and a limit."""
+    """The positions of differences in COMPARISONS rows, of their intervals and of a limit."""
     # A chart is never narrower than this, so that tiny differences do not look large.
     known = [-1e-3, 0.0, 1e-3, limit or 0.0]
     for row in rows:
@@ -277,7 +277,7 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
 
     lines = []
     dots = []
-    # Without any value, the dot of the last night is in the middle of the right side.
+    # Without any value, the last night's dot is in the middle of the right side.
     last = "98,50"
     for stretch in _line_stretches(points):
         corners = [place(at, _shown(point)) for at, point in stretch]
@@ -308,12 +308,12 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
 
 
 def _shown(point: Point) -> float | None:
-    """The value that is drawn for a night, as if it had the judgments of the last night."""
+    """The value that is drawn for a night, as if it had the last night's judgments."""
     return point.value if point.chained is None else point.chained
 
 
 def _marks(points: Sequence[Point], low: float, high: float) -> list[Line]:
-    """Marks where the judgments changed, with the uncertainty of the shift of earlier nights."""
+    """Marks where the judgments changed, and how uncertain the shift of earlier nights is."""
     marks = []
     for at, point in enumerate(points[1:], 1):
         value = _shown(point)
@@ -496,7 +496,7 @@ class Drawing(NamedTuple):
 
 
 def draw(drawing: Drawing) -> str:
-    """The SVG of a drawing. Its style has a class of its own, as notebooks embed it in a page."""
+    """The SVG of a drawing. Its style has its own class, because notebooks embed it in a page."""
     return fill_template("report/plots.svg.j2", drawing=drawing)
 
 
@@ -582,5 +582,5 @@ def differences_drawing(title: str, label: str, rows: Sequence[Row]) -> Drawing:
 
 
 def _run_text(run: str, y: int) -> Text:
-    """The name of a run on the left of its row, which ends where the chart begins."""
+    """A run's name on the left of its row. It ends where the chart begins."""
     return Text(190, y + 4, "end", shortened(run, _BESIDE), run)

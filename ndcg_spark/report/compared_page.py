@@ -1,4 +1,4 @@
-"""The runs of a night compared with the baseline of its page.
+"""A night's runs compared with its page's baseline.
 
 If there is a gate, these are the rows that it decided by. Across a change of judgments each row
 exists twice: both nights under the old judgments and under the new ones, or the lower and the
@@ -68,7 +68,7 @@ class QueryScore(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ComparedRuns:
-    """The runs of a night that can be compared, or why none can be."""
+    """A night's runs that can be compared, or why none can be."""
 
     #: The rows of COMPARISONS for all queries by run, and those for slices.
     rows: Mapping[str, Row]
@@ -125,7 +125,7 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
 
 
 def compare_shown(history: History, shown: Outline) -> ComparedRuns:
-    """The runs of a night compared with its baseline, with the gate's decisions if any."""
+    """A night's runs compared with its baseline, with any decisions from the gate."""
     gate = shown.night.gate if shown.baseline.name else {}
     attributes = shown.request.attributes
     if attributes is None:
@@ -182,7 +182,7 @@ def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions
 
 
 def _with_runs_of(compared: ComparedRuns, others: ComparedRuns) -> ComparedRuns:
-    """The runs of both, which the gate compared with different good nights."""
+    """The runs in both, which the gate compared with different good nights."""
     return dataclasses.replace(
         compared,
         rows={**compared.rows, **others.rows},
@@ -261,9 +261,9 @@ def _known(parts: Iterable[Row], column: str) -> list[Any]:
 
 
 def _is_tested_by_gate(row: Row, result: Row) -> bool:
-    """Whether the gate tested the change of a run: a loss, or any change of a catalog measure.
+    """Whether the gate tested a run's change: a loss, or any change of a catalog measure.
 
-    For a gain, the gate may have only the p value of the t test.
+    For a gain, the gate may have only the t test's p value.
     """
     if result.get("p") is None:
         return False
@@ -344,7 +344,7 @@ def _chain_changes(
     cache: ScoreCache,
     reference: Reference,
 ) -> NDArray[np.float64]:
-    """The change of a run over a chain, by query; NaN for a query that is not in every piece.
+    """A run's change over a chain, by query; NaN for a query that is not in every piece.
 
     Each change of judgments adds the mean of its two sides.
     """

@@ -44,7 +44,7 @@ _STARRED = (
     "? if only one of the two tests is below 0.05, before or after adjustment"
 )
 _CONCLUDED = "; conclusions also need the randomization test to agree"
-#: The headings of adjusted p values: the t test's, and the larger one of the two tests.
+#: The headings of adjusted p values: the t test's, and the larger of the two tests'.
 _P = {"p_adjusted": "p (adjusted)", "p_decides": "p (decides)"}
 DECIDES = "p (decides): the larger p value of the t test and the randomization test, adjusted"
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
@@ -83,7 +83,7 @@ FLAGS = {
     NO_VALUE: "no value: a side has lists, but the measure has no value for them",
 }
 _DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
-#: The columns in which the rows of both sides of a comparison agree.
+#: The columns in which the rows for both sides of a comparison agree.
 _COMPARED = ("dataset", "run", "baseline", "measure", "cutoff", "attribute", "value")
 _MEANS_OF_SIDES = ("dataset", "run", "baseline", "measure", "cutoff", "baseline_night")
 _ON_SIDES = (
@@ -190,7 +190,7 @@ def _comparison_of(row: Row) -> tuple[Any, ...]:
 
 
 def _sentences_on_sides(means: Rows) -> list[str]:
-    """A sentence per dataset and measure: the change of each run, as the mean of both sides."""
+    """A sentence per dataset and measure: each run's change, as the mean of both sides."""
     changes: dict[str, list[str]] = {}
     for row in means:
         since = f"the judgments have changed since {row['baseline_night']}"
@@ -356,7 +356,7 @@ def compared_cells(
     p: str = "p_adjusted",
     counted: str = "won/tied/lost",
 ) -> dict[str, Any]:
-    """The numbers and the conclusion of a row of COMPARISONS by heading.
+    """A COMPARISONS row's numbers and conclusion by heading.
 
     `mean`, `counted`: the headings of the mean and of the query counts. `p`: the column to show.
     """

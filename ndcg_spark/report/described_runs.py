@@ -1,4 +1,4 @@
-"""A table of the catalog measures of results."""
+"""A table of results' catalog measures."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -34,7 +34,7 @@ from ndcg_spark.voices import OPTIONS
 Row = Mapping[str, Any]
 #: The most rows in the table of queries.
 _QUERIES = 500
-#: The deepest rank of a list that is shown.
+#: The deepest rank shown in a list.
 _DEEPEST = 20
 _NIGHTS_BEFORE = (
     "nights before: how many nights of the baseline have a score for the query under tonight's "
@@ -126,7 +126,7 @@ def _queries_part(page: NightPage) -> PagePart:
 
 
 def _all_queries_table(page: NightPage) -> Table:
-    """The scores of the queries; if there are many, only those of the first and last ones."""
+    """The queries' scores; if there are many, only those of the first and last queries."""
     baseline = page.baseline
     before, now = ("baseline", "run") if baseline.run else ("before", "now")
     has_nights = page.compares and len(baseline.nights) > 1

@@ -13,7 +13,7 @@ from ndcg_spark.tables.html import marked, name
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.text import day
 
-#: What people say about the judge, by the kind of the sentence.
+#: What people say about the judge, by the kind of sentence.
 _SAID = {
     "confirmed": "{} confirm the judge: {} is {} {}, {}; the judge says {}.",
     "overstated": (

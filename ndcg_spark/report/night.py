@@ -50,10 +50,10 @@ _COUNTED = 10_000_000
 
 
 class Unanswered(NamedTuple):
-    """The queries of a run that have no results, if there are more of them than before."""
+    """A run's queries that have no results, if there are more of them than before."""
 
     now: int
-    #: The largest number in a night of the baseline.
+    #: The largest number on any of the baseline's nights.
     before: int
     #: Their share of the difference.
     share: float = 0.0
@@ -242,7 +242,7 @@ class NightPage:
 
     @property
     def has_documents(self) -> bool:
-        """Whether the night keeps the documents of its lists."""
+        """Whether the night keeps its lists' documents."""
         return bool(self.night.kept_rows("ranked_documents"))
 
     @property
@@ -347,7 +347,7 @@ def _human_estimate(history: History, night: Night, request: Request) -> HumanEs
 
 
 def _has_not_arrived(result: Row) -> bool:
-    """Whether a result of the gate says that a run or a dataset is missing."""
+    """Whether one of the gate's results says that a run or a dataset is missing."""
     return result["check"] == "gate" and str(result["reason"]).startswith("missing_")
 
 
@@ -493,7 +493,7 @@ def _lost_answers(
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
 ) -> Unanswered | None:
-    """The queries without results; None if a night of the baseline had as many of them."""
+    """The queries without results; None if one of the baseline's nights had as many of them."""
     cutoff = shown.metric[1]
     baseline = shown.baseline.run or run
     now = scores[run, cutoff]["missing_queries"] or 0
@@ -541,7 +541,7 @@ def _answered_again(
 
 
 def _ids(matrix: ScoreMatrix, mask: NDArray[np.bool_]) -> set[str]:
-    """The ids of the queries of a matrix that a mask selects."""
+    """The ids of a matrix's queries that a mask selects."""
     return set(matrix.queries.ids.filter(pa.array(mask)).to_pylist())
 
 

@@ -57,7 +57,7 @@ class Request:
     baseline_date: str | None = None
     attributes: pa.Table | None = None
     labels: Labels = dataclasses.field(default_factory=Labels)
-    #: A sample of this night with human grades.
+    #: A sample from this night with human grades.
     human: HumanGrades | None = None
 
 
@@ -161,7 +161,7 @@ def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str 
 
 
 def _metric_of_first_check(night: Night) -> Metric | None:
-    """The measure of the first check of a measure that a page may choose by itself."""
+    """The measure of the first check whose measure a page may choose by itself."""
     for check in checks_of(night):
         column = check.get("measure", "ndcg")
         if column in _OF_PAGES:
@@ -185,7 +185,7 @@ def shown_points(history: History, shown: Outline, run: str) -> list[Point]:
 
 
 def level_points(history: History, shown: Outline, run: str) -> list[Point]:
-    """The nights of a run that are comparable with the page's, including those before its trend."""
+    """A run's nights that are comparable with the page's, including those before its trend."""
     points = _points_until_tonight(history, shown, run)
     if not points:
         return []
@@ -328,7 +328,7 @@ def deciding_result(night: Night) -> Mapping[str, Any] | None:
 
 
 def _fails_night(result: Mapping[str, Any]) -> bool:
-    """Whether a result is a failure of a check that does not only warn."""
+    """Whether a check failed that does not only warn."""
     return bool(result["result"] == FAIL and result["severity"] == FAIL)
 
 

@@ -41,7 +41,7 @@ def print_evaluations(nights: Nights, style: str | None) -> None:
 
 
 def _evaluations(nights: Nights) -> Iterator[Row]:
-    """The last log row of each published evaluation, by dataset, date and time."""
+    """Each published evaluation's last log row, by dataset, date and time."""
     last: dict[tuple[str, str, str], Row] = {}
     for row in nights.rows:
         if row["status"] == "published":

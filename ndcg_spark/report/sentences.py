@@ -43,7 +43,7 @@ def together(sentences: Iterable[Sentence]) -> Markup:
 
 
 def command_text(verb: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Markup:
-    """A command of the program that can be pasted into a shell."""
+    """A program command that can be pasted into a shell."""
     return code(command_line(verb, arguments, options))
 
 

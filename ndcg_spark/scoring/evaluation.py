@@ -103,7 +103,10 @@ def dataset_scores(
     slices: Slices | None = None,
     of_runs: DataFrame | None = None,
 ) -> DataFrame:
-    """The table DATASET_SCORES, in no particular order; `of_runs` has the measures of `run_measures`."""
+    """The table DATASET_SCORES, in no particular order.
+
+    `of_runs` has the measures in `run_measures`.
+    """
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
     rows = counted_queries.with_every_run(

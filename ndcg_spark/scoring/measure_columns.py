@@ -31,7 +31,7 @@ def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
     if convention.ties == "average" and wrong:
         raise ConventionError(
             f"measures: {', '.join(wrong)} needs one order of equal scores, but ties=average "
-            "averages over all orders; remove the measure, or use, for example, ties=doc_id_desc"
+            "averages over all orderings; remove the measure, or use, for example, ties=doc_id_desc"
         )
 
 
