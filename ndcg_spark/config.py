@@ -635,7 +635,7 @@ def _about_items(config: EvaluationConfig) -> Iterator[Notice]:
 
 def missing_items(measures: Sequence[str]) -> Notice:
     """The problem that measures need a table of items, and none is given."""
-    sentence = f"measures: {', '.join(measures)} needs the items of the catalog"
+    sentence = f"measures: {', '.join(measures)} needs the catalog's items"
     ways = (Give("items", "FILE", words="give"), Give("interactions", "FILE"))
     return Notice(sentence, Either(ways))
 

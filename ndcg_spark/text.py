@@ -28,9 +28,7 @@ ACCEPTED = "accepted"
 RUN = "run "
 
 #: The advice for columns without a name.
-UNNAMED = (
-    "the first line may be a title above the names of the columns; remove it, or name every column"
-)
+UNNAMED = "the first line may be a title above the column names; remove it, or name every column"
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity
 #: of 0.67.
 _NEAR = 0.7
@@ -136,7 +134,7 @@ def from_home(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as error:
-        raise ConfigurationError(f"{path}: the home folder of this user is not known") from error
+        raise ConfigurationError(f"{path}: this user's home folder is not known") from error
 
 
 def expanded(path: str) -> str:

@@ -621,7 +621,7 @@ def _too_few_for_level(trends: Sequence[TrendLine]) -> list[str]:
     least = min(counts, default=REFERENCE)
     if least >= REFERENCE:
         return []
-    slow = f"detecting a slow change of the level needs {REFERENCE} comparable nights"
+    slow = f"detecting a slow change in level needs {REFERENCE} comparable nights"
     fall = f"a fall that has lasted {LOWER} nights needs {LEVEL + LOWER}"
     return [f"{slow}, and there are {least}; {fall}, and single unusual nights need fewer"]
 

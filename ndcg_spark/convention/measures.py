@@ -408,7 +408,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "items": _run_measure("items", "different items within k in all lists of a run"),
     "coverage": _run_measure(
-        "coverage", "share of the items of the catalog that are within k in any list of the run"
+        "coverage", "share of the catalog's items that are within k in any of the run's lists"
     ),
     "gini": _run_measure(
         "gini",

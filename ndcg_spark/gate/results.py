@@ -235,7 +235,7 @@ def _outcome_of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers)
     """The outcome of one comparison, from its own numbers and the p value of the whole case."""
     if numbers["mean"] is None or numbers["difference"] is None:
         subject = case.check.subject(case.run)
-        sentence = f"{subject}: a number of the comparison is not finite"
+        sentence = f"{subject}: a number in the comparison is not finite"
         return Outcome(NOT_COMPARABLE, "not_measured", sentence)
     beyond = _beyond(numbers)
     if case.baseline.kind is Kind.ITSELF:

@@ -200,7 +200,7 @@ def score_unpublished(
     """
     if not engine.sees_local_files:
         raise EngineError(
-            f"engine: {engine.name} does not read the files of this machine; give session="
+            f"engine: {engine.name} does not read files on this machine; give session="
         )
     context, tables = _with_query_tables(read_inputs(engine, config))
     with count_refusals(context):

@@ -108,7 +108,7 @@ def evaluate_range(
 def _refuse_unusable(configs: Sequence[EvaluationConfig], accept_first: str | None) -> None:
     first, last = configs[0], configs[-1]
     if first.output is None:
-        what = "the nights of a range are published, but there is no output"
+        what = "a range of nights is published, but there is no output"
         raise ConfigurationError(what, Give("output", words="give"), option="from")
     if accept_first is not None:
         refuse_no_reason(accept_first, "accept-first")

@@ -240,7 +240,7 @@ def _record_acknowledgement(night: log.Night, decision: Decision) -> None:
     until = until_date(night.evaluated_on, decision.until)
     log.revise(night, acknowledged={"reason": decision.acknowledged, "until": until})
     report_step("acknowledged", f"{night}, until {until}: {decision.acknowledged}")
-    kept = "the exit code of this command remains that of the verdict"
+    kept = "this command's exit code is still the verdict's"
     report_step("note", f"{kept}; later nights that are not worse exit with {DONE}")
 
 

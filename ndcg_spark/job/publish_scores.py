@@ -170,7 +170,7 @@ def _judged(
     _report_kept(context, publication, nights)
     make_needed_copies(context, publication, record, nights)
     documents, datasets = context.config.kept_documents, record["datasets"]
-    with context.clock.step("compare", "comparing with the baselines of the gate"):
+    with context.clock.step("compare", "comparing with the gate's baselines"):
         options = ComparisonOptions(
             attributes=tables.attributes,
             weights=tables.weights,

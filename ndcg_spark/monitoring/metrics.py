@@ -38,7 +38,7 @@ _HELP = {
     "queries": "The number of queries in the mean of NDCG.",
     "verdict": "The gate's verdict: 0 pass, or accepted without a verdict; 1 fail; 2 no verdict.",
     "acknowledged": "1 if the failure is acknowledged as known and not worse since, otherwise 0.",
-    "duration_seconds": "The duration of the evaluation.",
+    "duration_seconds": "How long the evaluation took.",
     "evaluated_on_timestamp_seconds": "The start of the night's day, in UTC.",
     "last_success_timestamp_seconds": "The end of the last evaluation that has scores.",
 }

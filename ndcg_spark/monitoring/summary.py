@@ -76,7 +76,7 @@ def _warning_lines(warnings: Sequence[str]) -> list[str]:
     lines = [f"warning: {warning}" for warning in warnings[:_MOST_WARNINGS]]
     more = len(warnings) - _MOST_WARNINGS
     if more > 0:
-        lines.append(f"and {count(more, 'more warning')}, see the log of the job")
+        lines.append(f"and {count(more, 'more warning')}, see the job's log")
     return lines
 
 

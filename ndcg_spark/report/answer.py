@@ -436,7 +436,7 @@ def _numbers_in_words(page: NightPage, row: Row) -> list[str]:
 def _adjusted(page: NightPage, row: Row) -> str:
     """What p is adjusted for: `, adjusted for all runs`; empty for a single comparison."""
     if page.run in page.compared_with.decided_by_gate:
-        return ", adjusted for the checks of the gate"
+        return ", adjusted for the gate's checks"
     if (row["family_size"] or 0) <= 1:
         return ""
     family = "all runs and slices" if page.slices else "all runs"

@@ -88,7 +88,8 @@ _COMPARED = ("dataset", "run", "baseline", "measure", "cutoff", "attribute", "va
 _MEANS_OF_SIDES = ("dataset", "run", "baseline", "measure", "cutoff", "baseline_night")
 _ON_SIDES = (
     "side: both nights under the old judgments and under the new ones, over the queries that both "
-    "judge; better or worse only if both sides agree; p: the larger of both sides, adjusted"
+    "judge; better or worse only if both sides agree; "
+    "p: the larger of the two sides' p values, adjusted"
 )
 _MOVED = (
     "moved: the share of the total discount that moved, "
@@ -528,13 +529,13 @@ def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list
 
 
 def _baselines_in_words(rows: Rows) -> str:
-    """`bm25`, or `the run of the same name of 2026-11-19`."""
+    """`bm25`, or `the run with the same name on 2026-11-19`."""
     names = set()
     dates = set()
     for row in rows:
         is_same = row["baseline"] == row["run"]
-        names.add("the run of the same name" if is_same else row["baseline"])
+        names.add("the run with the same name" if is_same else row["baseline"])
         if row["baseline_night"] is not None:
             dates.add(str(row["baseline_night"])[:10])
     baselines = ", ".join(sorted(names))
-    return f"{baselines} of {', '.join(sorted(dates))}" if dates else baselines
+    return f"{baselines} on {', '.join(sorted(dates))}" if dates else baselines

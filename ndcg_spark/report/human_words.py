@@ -36,7 +36,7 @@ _ON_ALL = {
 #: A note on the numbers, which are not NDCG.
 WHAT_IT_IS = (
     "Both are differences at the judge's ideal: DCG from the grades divided by the ideal DCG of "
-    "the judge's grades. They are not NDCG by people, and the limits of the gate do not apply."
+    "the judge's grades. They are not NDCG by people, and the gate's limits do not apply."
 )
 
 
