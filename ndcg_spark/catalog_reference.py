@@ -1,4 +1,4 @@
-"""The measures of the catalog in plain Python, which everything else is checked against.
+"""The catalog measures in plain Python, which everything else is checked against.
 
 They look at what is shown, whether it is relevant or not. A list is the ids of its items, best
 first. The first functions measure one list, the others all lists of a run together.

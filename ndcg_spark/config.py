@@ -326,7 +326,7 @@ class EvaluationConfig(Strict):
     exclude: ExcludeConfig | None = None
     query_attributes: AttributesConfig | None = None
     query_weights: WeightsConfig | None = None
-    #: The tables that measures of the catalog use.
+    #: The tables that catalog measures use.
     items: ItemsConfig | None = None
     output: Annotated[_Text, AfterValidator(_output)] | None = None
     dataset: _Text = "default"
@@ -629,7 +629,7 @@ def _about_items(config: EvaluationConfig) -> Iterator[Notice]:
         yield missing_items(needing)
     is_unused = config.items is not None and not config.measure_set.of_catalog
     if is_unused and not isinstance(config, NightConfig):
-        what = "items: no measure of the catalog is requested"
+        what = "items: no catalog measure is requested"
         yield Notice(what, Give("measures", "coverage", words="leave them out, or give"))
 
 

@@ -108,7 +108,7 @@ QUERY_SCORES = _table(
 #: One row per run, cutoff and slice; key (dataset, evaluated_on, run, cutoff, attribute, value),
 #: the last two null for all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their
 #: sum of DCG over their sum of ideal DCG. Other measures are means over `relevant_queries`, and
-#: measures of the catalog are means over `listed_queries`, the judged queries with a list.
+#: catalog measures are means over `listed_queries`, the judged queries with a list.
 #: `judged_rate` is the share of judged documents among those returned within the cutoff.
 #: `unjudged_queries` is null in slices, because such queries have no attributes. The last columns
 #: cover all `lists` of the run, judged or not, and are null in slices. `unknown_items` counts shown

@@ -133,7 +133,7 @@ def evaluate(
         If a cell contains several ids, best first, the separator between them, by table:
         ``{"results": "blank"}``, or comma, semicolon or pipe.
     items : table, optional
-        For measures of the catalog, a row per item: doc_id and, if the measures need them,
+        For catalog measures, a row per item: doc_id and, if the measures need them,
         popularity (how many users used it), interactions (how often) and category.
     items_users : int, optional
         The number of users that `popularity` was counted over.

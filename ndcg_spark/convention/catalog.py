@@ -233,7 +233,7 @@ def arguments_of(measure: str) -> dict[str, str]:
 
 
 def is_catalog_option(name: str) -> bool:
-    """Whether an option belongs to a measure of the catalog, and not to the convention."""
+    """Whether an option belongs to a catalog measure, and not to the convention."""
     return name in CATALOG_OPTIONS or name.endswith(_PRESET)
 
 
@@ -301,7 +301,7 @@ def tool_of(name: str) -> str | None:
 def describe_catalog_preset(tool: str) -> list[str]:
     """Return which call of a tool gives the same number as each measure, and what differs."""
     preset = CATALOG_PRESETS[tool]
-    lines = [f"Measures of the catalog, verified with {preset.verified}"]
+    lines = [f"Catalog measures, verified with {preset.verified}"]
     for measure, call in preset.calls.items():
         arguments = []
         for name, value in _options_of_tool(tool, [measure]).items():

@@ -219,7 +219,7 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
     return sentence
 
 
-#: Why a measure of the catalog has no value, if the reason is not that lists contain no items.
+#: Why a catalog measure has no value, if the reason is not that lists contain no items.
 _WITHOUT_VALUE = {
     "gini": "no run shows enough items that are counted",
     "personalization": "no run has two lists",
@@ -367,7 +367,7 @@ def _lines_on_measures() -> list[str]:
 def describe_preset(name: str) -> list[str]:
     """Return a preset's description.
 
-    Some presets have only measures of the catalog, and no convention.
+    Some presets have only catalog measures, and no convention.
     """
     tool = tool_of(name)
     if tool is None:

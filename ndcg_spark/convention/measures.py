@@ -429,7 +429,7 @@ COLUMNS = tuple(
 )
 #: The columns that only runs have.
 RUN_COLUMNS = tuple(name for name, measure in MEASURES.items() if measure.of == "run")
-#: The columns of the measures of the catalog, for which more is neither better nor worse.
+#: The columns of the catalog measures, for which more is neither better nor worse.
 CATALOG_COLUMNS = tuple(name for name, measure in MEASURES.items() if measure.of != "judgments")
 #: The measures that need no table of items, unless an option says so.
 _WITHOUT_ITEMS = ("items", "personalization")

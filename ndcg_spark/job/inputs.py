@@ -290,7 +290,7 @@ class BatchScores(NamedTuple):
     query_scores: DataFrame
     #: The batch's runs.
     runs: DataFrame
-    #: All lists of the batch, if measures of the catalog are requested.
+    #: All lists of the batch, if catalog measures are requested.
     shown: DataFrame | None = None
 
 
