@@ -325,10 +325,10 @@ def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, mos
 
 
 def named_night(nights: Nights, night: Night, date: str) -> Night:
-    """The night of a date or, for GOOD, the newest good night before this one.
+    """A date's night or, for GOOD, the newest good night before this one.
 
-    StorageError if it may be a damaged date. ConfigurationError if there is no such night, or if
-    its scores are not verified.
+    StorageError if the night may be on a damaged date. ConfigurationError if there is no such
+    night, or if its scores are not verified.
     """
     if date == GOOD:
         chosen = good_nights(nights, night)
@@ -349,7 +349,7 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
 
 
 def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] = ()) -> Baseline:
-    """The night of a date or GOOD as a baseline; ConfigurationError if it is not comparable.
+    """A date's night, or GOOD, as a baseline; ConfigurationError if it is not comparable.
 
     With `runs`, all runs are compared with that run of the other night. Only in this case may it be
     the night's own date.

@@ -133,7 +133,7 @@ class HumanEstimate:
         return "better" if low > 0 else "worse"
 
     def row(self) -> dict[str, Any]:
-        """A COMPARISONS row, whose interval and p are a claim about all queries like these."""
+        """A COMPARISONS row. Its interval and p are a claim about all queries like these."""
         own = self.corrected
         p = own.all_queries.p_value
         row: dict[str, Any] = dict.fromkeys(COMPARISONS.names)
@@ -229,7 +229,7 @@ def sample_to_grade(
 def make_sample(
     pair: Pair, documents: int, seed: int, errors: Mapping[str, float] | None = None
 ) -> Sample:
-    """The sample for these rankings, which is reproducible."""
+    """A reproducible sample for these rankings."""
     moved = moved_documents_of(pair)
     pi = probabilities(moved, documents, errors)
     header = {

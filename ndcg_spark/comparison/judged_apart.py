@@ -90,7 +90,7 @@ def _rates(row: Row, own: ScoreSource, other: ScoreSource) -> Rates | None:
 
 
 def _sentence(rates: Mapping[str, Rates], theirs: str, cutoff: int) -> str:
-    """The sentence about runs whose judged rates are far from that of their baseline."""
+    """The sentence about runs whose judged rates are far from their baseline's."""
     named = largest_gaps(rates)
     _, before = rates[named[0]]
     shares = []

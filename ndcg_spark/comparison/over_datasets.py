@@ -100,7 +100,7 @@ def _about_incomplete(incomplete: Mapping[str, Sequence[str]], datasets: int) ->
 
 
 def _sides(pair: _Pair, rows: Sequence[Row], datasets: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One row, or one per side if the judgments of a dataset have changed.
+    """One row, or one per side if a dataset's judgments have changed.
 
     A dataset whose judgments have not changed has the same row on both sides.
     """
@@ -116,7 +116,7 @@ def _sides(pair: _Pair, rows: Sequence[Row], datasets: Sequence[str]) -> Iterato
 
 
 def _row(pair: _Pair, side: str | None, rows: Sequence[Row]) -> dict[str, Any]:
-    """The row over datasets, from one row of each dataset."""
+    """The row over datasets, from one row for each dataset."""
     nights = {row["baseline_night"] for row in rows}
     differences = {row["dataset"]: row["difference"] for row in rows}
     apart = np.round(list(differences.values()), DECIMALS)

@@ -1,4 +1,4 @@
-"""Compares measures that cover all lists of a run: one number per run and night.
+"""Compares measures that cover all of a run's lists: one number per run and night.
 
 One number on each side cannot be tested, so a row has only the two numbers and their difference.
 """

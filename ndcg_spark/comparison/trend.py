@@ -101,7 +101,7 @@ class _DatedScore(NamedTuple):
 
 @dataclasses.dataclass
 class Point:
-    """A night of a trend."""
+    """A night in a trend."""
 
     date: str
     value: float | None
@@ -153,7 +153,7 @@ class TrendLine:
 
 
 def last_stretch(points: Sequence[Point]) -> list[Point]:
-    """The nights since the last break, which are the only ones comparable with the last night."""
+    """The nights since the last break. Only these are comparable with the last night."""
     breaks = [at for at, point in enumerate(points) if point.breaks]
     start = breaks[-1] if breaks else 0
     return list(points[start:])

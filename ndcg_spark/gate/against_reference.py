@@ -1,4 +1,4 @@
-"""Compares a run of a night with the accepted state, or with a night that the gate names.
+"""Compares a night's run with the accepted state, or with a night that the gate names.
 
 The reference may have different judgments from tonight's. In that case, the difference is a chain
 across the changes of judgments since then. It is computed in two readings of unjudged documents, so

@@ -1,4 +1,4 @@
-"""The checks of a gate on a night: the rows that decide them, and why a row cannot decide.
+"""A gate's checks on a night: the rows that decide them, and why a row cannot decide.
 
 They fail closed: a check that was not measured or cannot be compared does not pass.
 """
@@ -229,7 +229,7 @@ def _no_query_has_value(checked: _CheckedRun, beside: BesideReference) -> NotCom
 
 
 def _few_or_unpaired(checked: _CheckedRun, row: Row) -> NotComparable | None:
-    """Why a row of a chain cannot decide; None if it can."""
+    """Why a chain's row cannot decide; None if it can."""
     subject = checked.subject
     if checked.check.is_of_run and row["difference"] is None:
         return NotComparable("not_measured", f"{subject}: it has no value on one side")

@@ -57,8 +57,8 @@ class Finding(NamedTuple):
 def finding_of(case: Case, result: Result) -> Finding:
     """What a result says, whichever check and baseline it comes from.
 
-    Its p value is not part of it, because the family of the p value depends on the severity of the
-    check.
+    Its p value is not part of it, because the p value's family depends on the check's
+    severity.
     """
     if case.refused:
         return Finding(case.refused.code, case.refused.about)

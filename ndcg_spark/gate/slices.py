@@ -85,7 +85,7 @@ def slice_losses(
 def named_slices(
     gate: GateConfig, dataset: str, losses: Iterable[SliceLoss]
 ) -> tuple[dict[str, str], ...]:
-    """The distinct slices that a check of a dataset or one of these losses names."""
+    """The distinct slices that one of a dataset's checks or one of these losses names."""
     pairs = []
     for _, check in gate.checks(dataset):
         if check.slice is not None:

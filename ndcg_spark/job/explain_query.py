@@ -252,7 +252,7 @@ def _kept_facts(
     ideal: Sequence[Row],
     convention: Convention,
 ) -> Facts:
-    """A list's facts, from the documents that a night keeps of it and of the ideal ranking."""
+    """The facts about a list, from its documents and its ideal ranking that a night keeps."""
     returned = []
     judged: list[Row] = []
     for row in own:

@@ -267,7 +267,7 @@ def pair_of_score(place: ScoreKey, inputs: OldInputs) -> Pair:
 
 
 def scored_by_engine(inputs: OldInputs, trial: Trial) -> dict[ScoreKey, Ours] | None:
-    """The engine's scores of all lists, or None if the convention refuses the inputs."""
+    """The engine's scores for all lists, or None if the convention refuses the inputs."""
     targets, context = inputs.targets, inputs.context
     checked = context.checked
     evaluation = dataclasses.replace(

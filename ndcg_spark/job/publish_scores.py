@@ -1,5 +1,5 @@
-"""Write, verify and publish the scores of checked tables, after a verdict of the gate if there is
-one.
+"""Write, verify and publish the scores of checked tables, after the gate's verdict if there is a
+gate.
 """
 
 import dataclasses

@@ -164,7 +164,7 @@ def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def _finite_measures(measures: MeasureSet) -> MeasureSet:
-    """The measures whose cutoff is a rank, without those of the whole ranking."""
+    """The measures whose cutoff is a rank, not the whole ranking."""
     pairs = [(name, cutoff) for name, cutoff in measures.pairs if cutoff is not None]
     return MeasureSet(tuple(pairs), None, measures.options)
 

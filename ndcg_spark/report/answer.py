@@ -45,7 +45,7 @@ _SAYS_NOTHING = "so the difference says nothing about the run"
 #: Whether a difference may be due to chance, by the kind of sentence.
 _CHANCE = {
     "real": "it is unlikely to be due to chance",
-    "same": "any difference is smaller than {margin}, the margin of this report, " + _BY_INTERVAL,
+    "same": "any difference is smaller than {margin}, this report's margin, " + _BY_INTERVAL,
     "doubt": "the two tests disagree about whether it is due to chance",
     "may_be_chance": "it could well be due to chance",
     "other_judgments": "the judgments of some queries changed, " + _SAYS_NOTHING,

@@ -431,7 +431,7 @@ class Bars(NamedTuple):
 
 
 def bars(changes: Sequence[float], is_concluded: bool = True) -> Bars:
-    """The change of every query, from the largest loss to the largest gain."""
+    """Every query's change, from the largest loss to the largest gain."""
     most = max(abs(changes[0]), abs(changes[-1])) or 1
     drawn = spread_out(changes)
     width = f"{85 / len(drawn):.2f}"

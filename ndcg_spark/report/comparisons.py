@@ -144,7 +144,7 @@ def _rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 
 
 def flat(rows: Rows) -> list[dict[str, Any]]:
-    """The rows of COMPARISONS for CSV, which has no lists."""
+    """The COMPARISONS rows for CSV, which cannot contain lists."""
     return [{**row, "flags": " ".join(row["flags"])} for row in rows]
 
 

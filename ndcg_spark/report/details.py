@@ -267,7 +267,7 @@ def _document(page: NightPage, listed: Sequence[Any], rank: int) -> list[Cell]:
 
 
 def _explain_command(page: NightPage, query: QueryScore, lists: QueryLists) -> Markup:
-    """The command that explains the score of the query, and its change if both lists are kept."""
+    """The command that explains the query's score, and its change if both lists are kept."""
     measure, cutoff = page.metric
     options: dict[str, Any] = {"query": query.query_id, "run": page.run}
     if measure == "ndcg" and cutoff:

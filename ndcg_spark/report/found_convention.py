@@ -265,5 +265,5 @@ def write_convention(
     if found.verdict == "nearest":
         sentence += f", the nearest, which gives {found.equal:,} of {found.compared:,} scores"
     elif found.presets or found.alternatives:
-        sentence += ", the one nearest to standard of those that give the same scores"
+        sentence += ", the one nearest to standard among those that give the same scores"
     report_step("wrote", sentence)

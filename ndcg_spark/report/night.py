@@ -385,7 +385,7 @@ def _chosen_run(
 ) -> str:
     """The verdict's run, or one that is worse, or that of the first check, or the best.
 
-    If the verdict is `none`, nothing can be concluded, so the run of the first check comes before
+    If the verdict is `none`, nothing can be concluded, so the first check's run comes before
     a worse run.
     """
     verdict = shown.verdict

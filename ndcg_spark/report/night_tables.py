@@ -251,7 +251,7 @@ class _Event(NamedTuple):
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    """The newest events by date. An event of several runs is one row with their names."""
+    """The newest events by date. An event that affects several runs is one row with their names."""
     runs_of: dict[_Event, list[str]] = {}
     for line in lines:
         measure = measure_at(line.measure, line.cutoff)

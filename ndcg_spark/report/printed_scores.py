@@ -235,7 +235,7 @@ def paper_table(
 
     The best score in each column and dataset is marked, and so are scores that look the same. If
     the means of a dataset's runs cover different numbers of queries, the table also has these
-    numbers. `marks`: the stars by dataset, run, column of the measure and cutoff.
+    numbers. `marks`: the stars by dataset, run, measure column and cutoff.
     """
     columns = []
     for name, cutoff in _measures_shown(rows, measure_set):

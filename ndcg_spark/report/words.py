@@ -489,7 +489,7 @@ def rejudged(page: "NightPage") -> Sentence | None:
     if not many:
         return None
     queries = count(many, "query", "queries")
-    text = "The judgments of {} have changed since {}, which by itself changes scores"
+    text = "The judgments of {} have changed since {}; this alone changes scores"
     return _warning("rejudged", text, queries, page.baseline.label)
 
 
