@@ -321,7 +321,7 @@ def _measure_of(option: str) -> str:
 
 
 def _options_of_tool(tool: str, measures: Collection[str]) -> dict[str, str]:
-    """Return the options of the measures that give the numbers of a tool."""
+    """Return the measures' options that give a tool's numbers."""
     options = CATALOG_PRESETS[tool].options
     return {name: options[name] for name in options if _measure_of(name) in measures}
 

@@ -146,7 +146,7 @@ def why_not_known(verdict: Verdict, known: Acknowledgement) -> NotCovered | None
 
 
 def _other_failure(result: Result, known: Acknowledgement) -> str:
-    """A failure that was not acknowledged: of another mean, or against another baseline."""
+    """A failure that was not acknowledged: of a different mean, or against a different baseline."""
     also = f"{_in_words(result)} also fails"
     means = {_mean_in_log(before) for before in known.failed}
     if _mean_of(result) not in means:
