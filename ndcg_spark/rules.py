@@ -166,7 +166,9 @@ def named_by_user(columns: Iterable[str]) -> list[str]:
 
 
 def shown_columns(columns: Collection[str]) -> list[str]:
-    """The columns with which a message shows a row of a user's table: labels instead of grades."""
+    """The columns to print when a message quotes a row of the user's table, with labels in place of
+    grades.
+    """
     named = named_by_user(columns)
     if LABEL not in columns:
         return named

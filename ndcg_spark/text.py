@@ -28,9 +28,7 @@ ACCEPTED = "accepted"
 RUN = "run "
 
 #: The advice for columns without a name.
-UNNAMED = (
-    "the first line may be a title above the names of the columns; remove it, or name every column"
-)
+UNNAMED = "the first line may be a title above the column names; remove it, or name every column"
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity
 #: of 0.67.
 _NEAR = 0.7
@@ -85,7 +83,7 @@ _TOKEN = re.compile(r"\b(?:xox[abeprs]-|gh[opsru]_|github_pat_|glpat-|AKIA|ASIA)
 def masked(text: str) -> str:
     """The text with `***` instead of its secrets.
 
-    The secrets of a URL are its user, the values of all its parameters (any of them can be one),
+    A URL's secrets are its user, the values of all its parameters (any of them can be one),
     and the whole path of a webhook. Passwords, keys and tokens in the form used by commands and
     headers are also masked.
     """
@@ -136,7 +134,7 @@ def from_home(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as error:
-        raise ConfigurationError(f"{path}: the home folder of this user is not known") from error
+        raise ConfigurationError(f"{path}: this user's home folder is not known") from error
 
 
 def expanded(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The difference of a run from its reference across changes of judgments, as a sum of pieces.
+"""A run's difference from its reference across changes of judgments, as a sum of pieces.
 
 A piece is a difference per query between two nights under one set of judgments. A change of
 judgments has two such pieces, its sides: both nights under the old judgments, and both under the
@@ -32,7 +32,7 @@ MaskOf = Callable[[Night, Night], NDArray[np.bool_]]
 
 @dataclasses.dataclass(frozen=True)
 class LinkSides:
-    """The differences of a run across a change of judgments, by query; NaN if a side has none."""
+    """A run's differences across a change of judgments, by query; NaN if a side has none."""
 
     link: Link
     old: Numbers
@@ -41,7 +41,7 @@ class LinkSides:
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """The differences of a run between two nights, by query."""
+    """A run's differences between two nights, by query."""
 
     newer: Night
     older: Night
@@ -114,7 +114,7 @@ class RunScores:
 class Limits:
     """The limits beyond which a chain begins later than its reference."""
 
-    #: How far the sides of a change may be apart, given the mean before the change.
+    #: How far a change's sides may be apart, given the mean before the change.
     allowed: Callable[[float], float]
     min_queries: int
     mask_of: MaskOf
@@ -212,7 +212,7 @@ def chain_row(
     buckets: NDArray[np.int64],
     alpha: float,
 ) -> dict[str, Any]:
-    """The COMPARISONS row of a chain, with the higher or the lower side of every link.
+    """A chain's COMPARISONS row, with the higher or the lower side of every link.
 
     `tonights_scores` and `weights` are by query; a query without a weight is left out.
     """
@@ -235,7 +235,7 @@ def chain_row(
 
 
 def _differences(made: Chain, side: str, mask_of: MaskOf, weights: Numbers | None) -> list[Numbers]:
-    """The differences of each piece and of the chosen side of each link, by query of the slice."""
+    """The differences in each piece and on each link's chosen side, for the slice's queries."""
     differences = []
     for piece in made.pieces:
         differences.append(_masked(piece.apart, mask_of(piece.newer, piece.older)))
@@ -260,7 +260,7 @@ def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
 
 
 def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:
-    """The side of a link with the higher mean for HIGH, and the other one for LOW."""
+    """A link's side with the higher mean for HIGH, with the lower mean for LOW."""
     is_new_higher = mean_of(new, weights) >= mean_of(old, weights)
     return new if is_new_higher == (side == HIGH) else old
 
@@ -306,9 +306,9 @@ def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
 
 
 def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict[str, Any]:
-    """The facts of a link with the means of both nights, and of the queries that are new.
+    """A link's facts, with the means of both nights and of the new queries.
 
-    The means of the nights are under their own judgments.
+    Each night's mean is under its own judgments.
     """
     link = sides.link
     before = scores.matrix(link.before, FIRST).scores(scores.run)

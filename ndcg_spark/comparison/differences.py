@@ -635,7 +635,7 @@ def _largest(rows: Iterable[Mapping[str, Any]], name: str) -> float:
 
 
 def deciding(row: Mapping[str, Any]) -> float | None:
-    """The larger unadjusted p value of both tests; None if there is none."""
+    """The larger of the two tests' unadjusted p values, or None if neither test has one."""
     p_values = [row["p_value"], row["p_randomization"]]
     return max((p for p in p_values if p is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""The checks of a gate on a night: the rows that decide them, and why a row cannot decide.
+"""A gate's checks on a night: the rows that decide them, and why a row cannot decide.
 
 They fail closed: a check that was not measured or cannot be compared does not pass.
 """
@@ -44,7 +44,7 @@ class Case(NamedTuple):
     run: str
     baseline: Baseline
     parts: tuple[Part, ...]
-    #: The nights of the run, if the baseline has different nights for each run.
+    #: The run's nights, if the baseline has different nights for each run.
     reference: Reference | None = None
     judged_rates: JudgedRates | None = None
 
@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
     @property
     def mean(self) -> RowKey:
-        """The key of the mean that it checks."""
+        """The key of the mean that is checked."""
         return _key(self.check, self.run)
 
     @property
@@ -82,7 +82,7 @@ class Case(NamedTuple):
 class _CheckedRun(NamedTuple):
     """A check of one run."""
 
-    #: The name of the check, such as gate.check[1].
+    #: The check's name, such as gate.check[1].
     name: str
     check: CheckConfig
     run: str
@@ -102,7 +102,7 @@ class _Evidence(NamedTuple):
     checked: _CheckedRun
     baseline: Baseline
     side: str | None
-    #: The rows of the night against the baseline of the case, and of the night by itself.
+    #: The night's rows against the case's baseline, and the night's rows by itself.
     beside: ComparedNight
     itself: ComparedNight
 
@@ -120,7 +120,7 @@ class _Evidence(NamedTuple):
 
     @property
     def mean(self) -> RowKey:
-        """The key of the row."""
+        """The row's key."""
         return _key(self.check, self.run, self.side)
 
     @property
@@ -229,7 +229,7 @@ def _no_query_has_value(checked: _CheckedRun, beside: BesideReference) -> NotCom
 
 
 def _few_or_unpaired(checked: _CheckedRun, row: Row) -> NotComparable | None:
-    """Why a row of a chain cannot decide; None if it can."""
+    """Why a chain's row cannot decide; None if it can."""
     subject = checked.subject
     if checked.check.is_of_run and row["difference"] is None:
         return NotComparable("not_measured", f"{subject}: it has no value on one side")
@@ -312,7 +312,7 @@ def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
 
 
 def _no_baseline(evidence: _Evidence) -> NotComparable | None:
-    """A baseline that does not exist, or cannot be compared by the measure of the check."""
+    """A baseline that does not exist, or cannot be compared by the check's measure."""
     if evidence.baseline.refused:
         return evidence.baseline.refused
     return evidence.beside.refused(evidence.check.metric, evidence.side)

@@ -100,14 +100,14 @@ def _rows_of_lines(lines: Sequence[str], run: str | None) -> Iterator[OldRow]:
 
 
 def _cutoff(text: str | None) -> Cutoff:
-    """Return the cutoff in the name of a measure, or None for the whole ranking."""
+    """Return the cutoff in a measure's name, or None for the whole ranking."""
     if text is None or text == "all":
         return None
     return int(text)
 
 
 def _rows_of_table(rows: Sequence[Mapping[str, Any]], *, is_score_named: bool) -> Iterator[OldRow]:
-    """Yield the scores of every row.
+    """Yield every row's scores.
 
     With `is_score_named`, the user has named the column with the scores.
     """

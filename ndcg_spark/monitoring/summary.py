@@ -76,7 +76,7 @@ def _warning_lines(warnings: Sequence[str]) -> list[str]:
     lines = [f"warning: {warning}" for warning in warnings[:_MOST_WARNINGS]]
     more = len(warnings) - _MOST_WARNINGS
     if more > 0:
-        lines.append(f"and {count(more, 'more warning')}, see the log of the job")
+        lines.append(f"and {count(more, 'more warning')}, see the job's log")
     return lines
 
 
@@ -239,7 +239,7 @@ def _with_score(run: str, metric: Metric, mean: float | None) -> str:
 
 
 def _falling(line: str, falling: Falling | None) -> str:
-    """The line of a run, and since when the run falls if it does."""
+    """A run's line, and since when the run falls if it does."""
     return line if falling is None else f"{line} ({falling.in_words})"
 
 

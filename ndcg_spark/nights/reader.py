@@ -333,7 +333,7 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
 def read_night_files(
     session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str
 ) -> "DataFrame":
-    """The rows of the files of an evaluation, as a lazy DataFrame of an engine."""
+    """The rows of an evaluation's files, as a lazy DataFrame of an engine."""
     # Imported here, because nights are also read without an engine.
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -344,7 +344,7 @@ def read_night_files(
 
 
 def stored(table: str) -> pa.Schema:
-    """The schema of the files of a table: without the columns that are in their paths."""
+    """The schema of a table's files: without the columns that are in their paths."""
     return pa.schema([field for field in KEPT[table] if field.name not in IN_PATHS])
 
 

@@ -111,7 +111,7 @@ class FoundConvention:
 
     @property
     def label(self) -> str:
-        """The label of the convention, such as `trec_eval gain=exp2`."""
+        """The convention's label, such as `trec_eval gain=exp2`."""
         return self.convention.label
 
 

@@ -31,7 +31,7 @@ class ScoreKey(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """The scores of a job, and their tolerances."""
+    """A job's scores, and their tolerances."""
 
     #: The scores of queries; None if the job names a query but has no score for it.
     scores: Mapping[ScoreKey, float | None]
