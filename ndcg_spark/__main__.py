@@ -16,8 +16,7 @@ from typing import NoReturn
 
 import click
 
-from ndcg_spark.cli.commands import advised, app
-from ndcg_spark.cli.shared_options import message_options
+from ndcg_spark.cli.commands import advised, app, message_options
 from ndcg_spark.errors import (
     ConfigurationError,
     NdcgSparkError,

@@ -18,6 +18,9 @@ ROWS_ARE_DOCUMENTS = (
 #: The characters stripped around text in files. Spelled out, because engines differ in what \\s and
 #: $ match, and in which blanks a cast ignores.
 BLANKS = " \t\r\n\f"
+#: The pattern of a number in text. Without \\d, which also matches digits of other scripts; and not
+#: what float() accepts, which includes 1_000, nan and infinity.
+PLAIN_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 #: The baseline of good nights: every check measured something and none failed, or somebody
 #: accepted them.

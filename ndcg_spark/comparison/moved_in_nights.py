@@ -258,10 +258,11 @@ def known_grades(night: Night) -> tuple[float, float]:
     They cover the grades of the night's judgments, 0, and the convention's `max_grade`.
     """
     grades = _grades_of(night)
-    highest = night_convention(night).max_grade
     known = [0.0, *grades]
-    if isinstance(highest, float):
-        known.append(highest)
+    max_grade = night_convention(night).max_grade
+    # It may be the text "highest", which stands for the highest of the grades above.
+    if isinstance(max_grade, float):
+        known.append(max_grade)
     return min(known), max(known)
 
 

@@ -244,13 +244,16 @@ def _err(at: Names) -> str:
 def _bpref(_: Names) -> str:
     """Return bpref as trec_eval 9 computes it.
 
-    Down the list, `others` is the number of judged documents so far that are not relevant. A code
-    in `judged_ranks` is odd if the document is relevant.
+    With R relevant documents and N documents judged not relevant, it is the sum over the returned
+    relevant documents of 1 - min(n, R) / min(N, R), divided by R, where n is the number of
+    documents above it that are judged not relevant. `judged_ranks` has a code for each judged
+    document that is returned, best first: 2 * rank + 1 if it is relevant, otherwise 2 * rank.
     """
+    is_relevant = "code % 2"
     above = "least(so_far.others, relevant_documents)"
     most = "greatest(least(other_documents, relevant_documents), 1)"
-    others = "so_far.others + 1D - code % 2"
-    total = f"so_far.sum + code % 2 * (1D - {above} / {most})"
+    others = f"so_far.others + 1D - {is_relevant}"
+    total = f"so_far.sum + {is_relevant} * (1D - {above} / {most})"
     step = f"named_struct('others', {others}, 'sum', {total})"
     begin = "named_struct('others', 0D, 'sum', 0D)"
     found = f"aggregate(judged_ranks, {begin}, (so_far, code) -> {step}).sum"

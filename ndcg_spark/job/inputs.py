@@ -278,7 +278,7 @@ def count_refusals(context: Context) -> Iterator[None]:
                 refuse_duplicates(checked, *context.sources, convention)
         if refusal.code == MISSING_QUERY.code:
             example = MISSING_QUERY.example_in(refusal.sentence)
-            sentence = MISSING_QUERY.sentence(example, checked.counts(0)["missing_queries"])
+            sentence = MISSING_QUERY.sentence(example, checked.input_counts()["missing_queries"])
             raise PlanRefusedError(refusal.code, sentence) from refusal
         raise
 

@@ -188,10 +188,15 @@ def _last_date(nights: Nights, dataset: str | None) -> str:
     return max(dates, default="")
 
 
-def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
-    """The nights of a dataset, or of all; ConfigurationError if there are none."""
+def refuse_no_nights(nights: Sequence[Night], output: str) -> None:
+    """Raise ConfigurationError if an output has no published nights."""
     if not nights:
         raise ConfigurationError(f"output: no published nights in {masked(output)}; check the path")
+
+
+def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
+    """The nights of a dataset, or of all; ConfigurationError if there are none."""
+    refuse_no_nights(nights, output)
     chosen = [night for night in nights if dataset in (None, night.dataset)]
     if not chosen:
         raise unknown_name("dataset", "dataset", str(dataset), {night.dataset for night in nights})

@@ -344,9 +344,12 @@ def accepted_or_known(record: Row) -> list[Sentence]:
 
 
 def all_same(page: NightPage) -> Sentence | None:
+    """That every query scores the same as before, if the run is unchanged."""
     row = page.row
-    if row is None or not row["queries"] or _is_tested(page):
+    if row is None or not row["queries"] or not is_unchanged(page):
         return None
+    if row["queries"] == 1:
+        return sentence("all_same", "Its only query scores the same.")
     return sentence("all_same", "All {:,} queries score the same.", row["queries"])
 
 

@@ -243,6 +243,9 @@ def one_row(parts: Sequence[Row]) -> dict[str, Any]:
         row[column] = min(_known(parts, column), default=None)
     differences = [part["difference"] for part in parts]
     row["sides"] = [{"side": part["side"], "difference": part["difference"]} for part in parts]
+    # The flags are those of the last side, but this one is about the run.
+    if not all("unchanged" in part["flags"] for part in parts):
+        row["flags"] = [flag for flag in row["flags"] if flag != "unchanged"]
     if None in differences:
         return {**row, "difference": None, "conclusion": None}
     row["difference"] = sum(differences) / len(differences)
@@ -250,9 +253,6 @@ def one_row(parts: Sequence[Row]) -> dict[str, Any]:
     conclusions = {part["conclusion"] for part in parts}
     if len(conclusions) > 1:
         row["conclusion"] = "cannot_tell"
-    # The flag comes from the last side only.
-    if any(change != 0 for change in differences):
-        row["flags"] = [flag for flag in row["flags"] if flag != "unchanged"]
     return row
 
 

@@ -52,7 +52,8 @@ def refusal_sql(
 ) -> str:
     """A value, in SQL, that raises when it is computed; the message shows these columns."""
     begins = sql.text(f"ndcg_spark refuses [{why.code}] {why.before_example}")
-    sentence = f"concat({begins}, {_example(key, line)}, {sql.text(why.after_example)})"
+    example = _on_one_line(_example(key, line))
+    sentence = f"concat({begins}, {example}, {sql.text(why.after_example)})"
     return f"cast(raise_error({sentence}) as {kind})"
 
 
@@ -65,6 +66,13 @@ def _example(names: Iterable[str], line: str | None = None) -> str:
     pairs = ", ".join(map(_name_and_value, names))
     row = f"concat_ws(' ', {pairs})"
     return f"coalesce({quoted(line)}, {row})" if line else row
+
+
+def _on_one_line(value: str) -> str:
+    """The text in SQL with its line breaks escaped, because `refused` reads only one line."""
+    for character, escaped in (("\n", "\\n"), ("\r", "\\r")):
+        value = f"replace({value}, {sql.text(character)}, {sql.text(escaped)})"
+    return value
 
 
 def _name_and_value(column: str) -> str:
@@ -143,7 +151,8 @@ def refuse_value(
     if words is None:
         raise ValueError("no rules")
     name, value = column
-    failure = f"cast(raise_error(concat(broken_rule, {_example(shown)}, '; {_TO_DO}')) as string)"
+    example = _on_one_line(_example(shown))
+    failure = f"cast(raise_error(concat(broken_rule, {example}, '; {_TO_DO}')) as string)"
     guarded = f"case when broken_rule is null then {value} else {failure} end"
     return table.withColumns({"broken_rule": words}).withColumns(
         {name: F.expr(f"case when {counts} then {guarded} end")}
