@@ -102,9 +102,7 @@ def evaluate_tables(
     )
 
 
-def _numbers_of_runs(
-    prepared: Prepared[RaisingTables], evaluation: Evaluation
-) -> DataFrame | None:
+def _numbers_of_runs(prepared: Prepared[RaisingTables], evaluation: Evaluation) -> DataFrame | None:
     """The measures that have one number per run; None if none of them is measured."""
     if not evaluation.measures.of_catalog:
         return None

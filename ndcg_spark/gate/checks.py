@@ -102,8 +102,13 @@ class _Evidence(NamedTuple):
     checked: _CheckedRun
     baseline: Baseline
     side: str | None
+<<<<<<< HEAD
     #: The night's rows against the case's baseline, and the night's rows by itself.
     beside: ComparedNight
+=======
+    #: The rows of the night against the baseline of the case, and of the night by itself.
+    compared: ComparedNight
+>>>>>>> e1
     itself: ComparedNight
 
     @property
@@ -125,11 +130,11 @@ class _Evidence(NamedTuple):
 
     @property
     def row(self) -> Row | None:
-        return self.beside.rows.get(self.mean)
+        return self.compared.rows.get(self.mean)
 
     @property
     def unweighted_row(self) -> Row | None:
-        return self.beside.rows.get(self.mean._replace(is_weighted=False))
+        return self.compared.rows.get(self.mean._replace(is_weighted=False))
 
 
 def cases_of(
@@ -154,15 +159,15 @@ def cases_of(
     return cases
 
 
-def _case(checked: _CheckedRun, baseline: Baseline, compared: Comparisons) -> Case:
+def _case(checked: _CheckedRun, baseline: Baseline, comparisons: Comparisons) -> Case:
     """A check of a run against nights that all runs share, or against another run."""
     metric = checked.check.metric
-    beside = compared[baseline.stands_for]
-    baseline = beside.baselines.get(metric, baseline)
-    itself = compared[ITSELF.stands_for]
+    compared = comparisons[baseline.stands_for]
+    baseline = compared.baselines.get(metric, baseline)
+    itself = comparisons[ITSELF.stands_for]
     parts = []
-    for side in beside.sides_of(metric):
-        evidence = _Evidence(checked, baseline, side, beside, itself)
+    for side in compared.sides_of(metric):
+        evidence = _Evidence(checked, baseline, side, compared, itself)
         parts.append(Part(evidence.row, _refusal(evidence), side))
     return Case(checked.name, checked.check, checked.run, baseline, tuple(parts))
 
@@ -211,20 +216,20 @@ def _reference_case(checked: _CheckedRun, baseline: Baseline, references: Refere
     if checked.unknown_ids is not None:
         refused = NotComparable("not_measured", checked.unknown_ids, (run,))
         return Case(name, check, run, baseline, (Part(None, refused),))
-    beside = references.compare(baseline, question_of(check, run, checked.min_queries))
+    chained = references.compare(baseline, question_of(check, run, checked.min_queries))
     parts = []
-    for row in beside.rows:
+    for row in chained.rows:
         refusal = _few_or_unpaired(checked, row)
         parts.append(Part(row, refusal, row["side"], row["reading"]))
     has_first_reading = any(part.reading == FIRST for part in parts)
     if not has_first_reading:
-        parts.append(Part(None, beside.refused or _no_query_has_value(checked, beside)))
-    rates = references.judged_rates(beside.reference, run, check.cutoff)
-    return Case(name, check, run, baseline, tuple(parts), beside.reference, rates)
+        parts.append(Part(None, chained.refused or _no_query_has_value(checked, chained)))
+    rates = references.judged_rates(chained.reference, run, check.cutoff)
+    return Case(name, check, run, baseline, tuple(parts), chained.reference, rates)
 
 
-def _no_query_has_value(checked: _CheckedRun, beside: BesideReference) -> NotComparable:
-    since = f" against {beside.reference.first}" if beside.reference else ""
+def _no_query_has_value(checked: _CheckedRun, chained: BesideReference) -> NotComparable:
+    since = f" against {chained.reference.first}" if chained.reference else ""
     return NotComparable("not_measured", f"{checked.subject}{since}: no query has a value")
 
 
@@ -312,16 +317,21 @@ def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
 
 
 def _no_baseline(evidence: _Evidence) -> NotComparable | None:
+<<<<<<< HEAD
     """A baseline that does not exist, or cannot be compared by the check's measure."""
     if evidence.baseline.refused:
+=======
+    """A baseline that does not exist, or cannot be compared by the measure of the check."""
+    if evidence.baseline.refused is not None:
+>>>>>>> e1
         return evidence.baseline.refused
-    return evidence.beside.refused(evidence.check.metric, evidence.side)
+    return evidence.compared.refusal_of(evidence.check.metric, evidence.side)
 
 
 def _new_run(evidence: _Evidence) -> NotComparable | None:
     """A run that the baseline does not have, or a baseline run that tonight does not have."""
     key = RowKey(evidence.run, *evidence.check.metric, side=evidence.side)
-    if key in evidence.beside.rows:
+    if key in evidence.compared.rows:
         return None
     baseline = evidence.baseline
     if baseline.run:

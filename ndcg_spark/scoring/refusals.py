@@ -4,7 +4,7 @@ The engine raises an exception ``ndcg_spark refuses [code] sentence``.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -92,21 +92,23 @@ def refuse_rows(table: DataFrame, tests: Sequence[RowTest], name: str) -> DataFr
     columns = named_by_user(kinds)
     # A test may be a user's function, which SQL text cannot call.
     breaks = {f"{OWN}{rule.code}": is_broken for rule, is_broken in tests}
+    columns_with_rules = {rule.column for rule, _ in tests}
     guarded = {}
     for column in columns:
-        rules = [rule for rule, _ in tests if _guards(rule, column, tests)]
+        rules = [rule for rule, _ in tests if _guards(rule, column, columns_with_rules)]
         refusals = {rule.code: _row_refusal(rule, name, column, kinds) for rule in rules}
         guarded[column] = _guarded(column, refusals)
     return table.withColumns(breaks).selectExpr(*sql.named(guarded))
 
 
-def _guards(rule: Rule, column: str, tests: Sequence[RowTest]) -> bool:
+def _guards(rule: Rule, column: str, columns_with_rules: Collection[str | None]) -> bool:
     """Whether the column raises in a row that breaks the rule.
 
-    A rule without its own column guards doc_id and every column that another rule guards.
+    A rule without its own column is about a line that is not a row. An engine computes only the
+    columns that it needs, so doc_id and every column with a rule raise in such a row.
     """
     if rule.column is None:
-        return column in {"doc_id", *(other.column for other, _ in tests)}
+        return column == "doc_id" or column in columns_with_rules
     return rule.column == column
 
 

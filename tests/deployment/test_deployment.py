@@ -361,7 +361,7 @@ def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, before, after):
 
 def test_a_dag_with_two_answers_to_where_it_computes_is_not_imported(monkeypatch):
     variables = {"MASTER": "yarn", "SUBMIT": "--deploy-mode cluster"}
-    with pytest.raises(ValueError, match="yarn.*--deploy-mode cluster.*leave one"):
+    with pytest.raises(ValueError, match=r"yarn.*--deploy-mode cluster.*leave one"):
         imported_dag(monkeypatch, variables)
 
 

@@ -41,7 +41,9 @@ def test_any_name_and_value_of_a_column_is_shown(session):
     assert shown == "a`b=it's c'\\=1 d e=\\"
 
 
-@pytest.mark.parametrize("columns", [{"query_id": "a\nb\rc"}, {FAULT: BROKEN_LINE, LINE: "a\nb\rc"}])
+@pytest.mark.parametrize(
+    "columns", [{"query_id": "a\nb\rc"}, {FAULT: BROKEN_LINE, LINE: "a\nb\rc"}]
+)
 def test_a_value_with_line_breaks_does_not_cut_the_sentence(session, tmp_path, columns):
     table = refused_table(session, tmp_path, doc_id="bad", **columns)
     _, sentence = why(table, "doc_id")

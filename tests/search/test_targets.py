@@ -105,7 +105,17 @@ def test_digits_of_runs_that_are_left_aside_do_not_count():
         [row("1e999")],
         [row(), row(query_id="q2", has_cutoff=False)],
     ],
-    ids=["no run", "other runs", "two values", "text", "infinite", "underscore", "wide digits", "too large", "some cutoffs"],
+    ids=[
+        "no run",
+        "other runs",
+        "two values",
+        "text",
+        "infinite",
+        "underscore",
+        "wide digits",
+        "too large",
+        "some cutoffs",
+    ],
 )
 def test_what_cannot_be_compared_is_refused(rows):
     with pytest.raises(InputError):
