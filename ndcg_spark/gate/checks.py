@@ -102,13 +102,8 @@ class _Evidence(NamedTuple):
     checked: _CheckedRun
     baseline: Baseline
     side: str | None
-<<<<<<< HEAD
     #: The night's rows against the case's baseline, and the night's rows by itself.
-    beside: ComparedNight
-=======
-    #: The rows of the night against the baseline of the case, and of the night by itself.
     compared: ComparedNight
->>>>>>> e1
     itself: ComparedNight
 
     @property
@@ -317,13 +312,8 @@ def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
 
 
 def _no_baseline(evidence: _Evidence) -> NotComparable | None:
-<<<<<<< HEAD
-    """A baseline that does not exist, or cannot be compared by the check's measure."""
-    if evidence.baseline.refused:
-=======
-    """A baseline that does not exist, or cannot be compared by the measure of the check."""
+    """Why the baseline does not exist, or cannot be compared by the check's measure."""
     if evidence.baseline.refused is not None:
->>>>>>> e1
         return evidence.baseline.refused
     return evidence.compared.refusal_of(evidence.check.metric, evidence.side)
 
