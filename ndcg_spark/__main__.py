@@ -16,8 +16,7 @@ from typing import NoReturn
 
 import click
 
-from ndcg_spark.cli.commands import advised, app
-from ndcg_spark.cli.shared_options import message_options
+from ndcg_spark.cli.commands import advised, app, message_options
 from ndcg_spark.errors import (
     ConfigurationError,
     NdcgSparkError,
@@ -89,7 +88,7 @@ def program() -> NoReturn:
     evaluation.
     """
     if sys.getfilesystemencoding() != "utf-8":
-        os.environ["PYTHONUTF8"] = "1"  # for the processes of an engine
+        os.environ["PYTHONUTF8"] = "1"  # for an engine's processes
         again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
         os.execv(sys.executable, again)  # noqa: S606  # this program itself
     gc.set_threshold(_OBJECTS_PER_SEARCH)

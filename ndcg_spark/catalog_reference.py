@@ -1,4 +1,4 @@
-"""The measures of the catalog in plain Python, which everything else is checked against.
+"""The catalog measures in plain Python, which everything else is checked against.
 
 They look at what is shown, whether it is relevant or not. A list is the ids of its items, best
 first. The first functions measure one list, the others all lists of a run together.
@@ -14,7 +14,7 @@ from ndcg_spark.convention.measures import Cutoff
 
 #: The options of the measures that differ from their defaults, by name.
 CatalogOptions = Mapping[str, str]
-#: The items of a list, best first.
+#: A list's items, best first.
 Shown = Sequence[str]
 
 
@@ -174,7 +174,7 @@ class RunMeasures:
 def run_measures(
     lists: Iterable[Shown], catalog: Iterable[str], options: CatalogOptions, cutoff: Cutoff
 ) -> RunMeasures:
-    """The measures of the lists of a run, given a catalog of these items."""
+    """The measures of a run's lists, given a catalog of these items."""
     first = [shown[:cutoff] for shown in lists if shown]
     known = set(catalog)
     shown_items = set[str]()

@@ -1,4 +1,4 @@
-"""The configuration of a command, from a TOML file and arguments.
+"""A command's configuration, from a TOML file and arguments.
 
 Everything is validated at once, and one error lists all problems.
 """
@@ -114,8 +114,18 @@ def _output(given: str) -> str:
     return path
 
 
+def _documents(given: object) -> object:
+    """Which documents are kept. Raises ValueError if it is neither a word nor a number."""
+    if given in (None, "all", "everything"):
+        return given
+    # The text of True is not a number.
+    if re.fullmatch("0*[1-9][0-9]*", str(given)) is None:
+        raise ValueError(f"{given!r} is not all, everything or a positive whole number")
+    return int(str(given))
+
+
 def _convention(given: object) -> Convention:
-    """The convention from the name of a preset, or from a table of options.
+    """The convention from a preset's name, or from a table of options.
 
     The table may name the `preset` that its options change.
     """
@@ -272,7 +282,7 @@ class InteractionsConfig(TableConfig):
 
 
 class ItemsConfig(TableConfig):
-    """The items of the catalog: a table, interactions that are counted, or both."""
+    """The catalog's items: a table, interactions that are counted, or both."""
 
     path: Annotated[list[_Path], BeforeValidator(listed)] = Field(default_factory=list)
     #: The number of users.
@@ -311,7 +321,7 @@ class Options(NamedTuple):
     cutoffs: Sequence[Cutoff]
     measures: MeasureSet
     evaluated_on: datetime.date
-    #: The name of the dataset if the tables do not name one.
+    #: The dataset's name if the tables do not name one.
     dataset: str
     #: Whether the user has named the dataset, and the order of the results.
     is_dataset_chosen: bool
@@ -319,14 +329,14 @@ class Options(NamedTuple):
 
 
 class EvaluationConfig(Strict):
-    """The configuration of an evaluation."""
+    """An evaluation's configuration."""
 
     judgments: JudgmentsConfig
     results: ResultsConfig
     exclude: ExcludeConfig | None = None
     query_attributes: AttributesConfig | None = None
     query_weights: WeightsConfig | None = None
-    #: The tables that measures of the catalog use.
+    #: The tables that catalog measures use.
     items: ItemsConfig | None = None
     output: Annotated[_Text, AfterValidator(_output)] | None = None
     dataset: _Text = "default"
@@ -340,7 +350,9 @@ class EvaluationConfig(Strict):
     #: judged queries, `everything` for unjudged queries as well. A number N keeps those of the N
     #: queries of each run that changed most compared with the gate's baseline. For the default, see
     #: `kept_documents`.
-    documents: Literal["all", "everything"] | Annotated[int, Field(gt=0)] | None = None
+    documents: Annotated[Literal["all", "everything"] | int | None, BeforeValidator(_documents)] = (
+        None
+    )
     convention: Annotated[SkipValidation[Convention], BeforeValidator(_convention)] = Convention()
     engine: Literal["auto", "embedded", "spark"] = "auto"
     #: The address of a Spark Connect server, or `local`, which starts one on this machine.
@@ -357,7 +369,7 @@ class EvaluationConfig(Strict):
     #: that then reads the outcome from its stdin.
     metrics_file: Annotated[_Text, AfterValidator(_metrics_folder)] | None = None
     on_end: Annotated[str, AfterValidator(_command)] | None = None
-    #: The address of the page of a night, for notifications: a URL with {dataset} and {date}.
+    #: The address of a night's page, for notifications: a URL with {dataset} and {date}.
     report_url: Annotated[str, Field(pattern="^https?://")] | None = None
     #: How much a night may lose compared with a baseline. None for no comparison and no verdict.
     gate: GateConfig | None = None
@@ -467,7 +479,7 @@ def load(
 ) -> EvaluationConfig:
     """Load the configuration from a file, or from settings with its contents, and override it.
 
-    `overrides` are the arguments of a command; None is an argument that is not given. A preset
+    `overrides` are a command's arguments; None is an argument that is not given. A preset
     among them replaces the file's convention; options without a preset change it.
     """
     path = None
@@ -590,7 +602,7 @@ def _table_of(keys: _Keys) -> str:
 
 
 def _known_keys(model: Any, path: _Keys) -> list[str]:
-    """The keys of the table at this path."""
+    """The table's keys at this path."""
     for key in path:
         if isinstance(key, str):
             model = _table_model(model.model_fields[key].annotation)
@@ -629,13 +641,13 @@ def _about_items(config: EvaluationConfig) -> Iterator[Notice]:
         yield missing_items(needing)
     is_unused = config.items is not None and not config.measure_set.of_catalog
     if is_unused and not isinstance(config, NightConfig):
-        what = "items: no measure of the catalog is requested"
+        what = "items: no catalog measure is requested"
         yield Notice(what, Give("measures", "coverage", words="leave them out, or give"))
 
 
 def missing_items(measures: Sequence[str]) -> Notice:
     """The problem that measures need a table of items, and none is given."""
-    sentence = f"measures: {', '.join(measures)} needs the items of the catalog"
+    sentence = f"measures: {', '.join(measures)} needs the catalog's items"
     ways = (Give("items", "FILE", words="give"), Give("interactions", "FILE"))
     return Notice(sentence, Either(ways))
 
@@ -664,7 +676,7 @@ def _about_gate(config: EvaluationConfig, gate: GateConfig) -> Iterator[Notice]:
 
 
 def _contradictions(config: EvaluationConfig, chosen: Mapping[str, Any]) -> Iterator[Notice]:
-    """The settings that contradict each other; `chosen` are the named options of the convention."""
+    """The settings that contradict each other; `chosen` are the convention's named options."""
     yield from _about_order(config)
     yield from _about_items(config)
     yield from _about_measure_options(config, chosen)

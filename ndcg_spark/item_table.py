@@ -25,7 +25,7 @@ IN_CATALOG = "in_catalog"
 
 @dataclasses.dataclass(frozen=True)
 class ItemTable:
-    """The items of the catalog."""
+    """The catalog's items."""
 
     #: The columns of ITEMS and IN_CATALOG, sorted by doc_id; a column that was not given is null.
     rows: pa.Table

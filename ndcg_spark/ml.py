@@ -58,7 +58,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
     Scores are computed in Spark expressions. Spark's Python workers are needed for functions that
     you have written, numbers stored as text, cutoffs over 500, lists that are cut or sorted by
     their gains (``unjudged=drop``, ``negative=drop``, ``ideal=retrieved``, ties by gains), lists
-    with a document twice, and data that is refused. The workers need the packages of this program:
+    with a document twice, and data that is refused. The workers need this program's packages:
     set the variable PYSPARK_PYTHON to the program's Python, `sys.executable`, before the session
     starts. The expressions first detect the last two cases, so the DataFrame is computed twice;
     cache it if it is slow. The scores are sent to the driver, about eight bytes per query.

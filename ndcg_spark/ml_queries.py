@@ -42,7 +42,7 @@ class Ranked(NamedTuple):
     """One row per query: is_query, answered, odd, judged and listed.
 
     `judged` has the gains of the judged documents, null for one that counts as unjudged; `listed`
-    has the returned documents in the order of the convention.
+    has the returned documents in the convention's order.
     """
 
     table: DataFrame
@@ -57,7 +57,7 @@ class QueryLists(Protocol):
         """Whether SQL is as fast as Python for these lists, however long they are."""
 
     def ranked(self, convention: Convention) -> Ranked:
-        """The lists of each query; also fractional and highest if a tool restricts grades."""
+        """Each query's lists; also fractional and highest if a tool restricts grades."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -349,7 +349,7 @@ def _transform(array: str, fields: Mapping[str, str]) -> str:
 
 
 def _sorted(entries: str, convention: Convention) -> str:
-    """The entries in the order of the convention."""
+    """The entries in the convention's order."""
     is_ascending = str(not ml_sql.is_descending(convention)).lower()
     return f"sort_array({entries}, {is_ascending})"
 

@@ -28,7 +28,7 @@ from ndcg_spark.rules import RowTest, Rule
 from ndcg_spark.scoring.prepare import judgment_tests, ordered
 from ndcg_spark.scoring.refusals import refuse_value, refused
 
-#: The documents of a row: a judged one, a returned one, and one to leave out.
+#: A row's documents: a judged one, a returned one, and one to leave out.
 JUDGED, RETURNED, EXCLUDED = "judged", "returned", "excluded"
 #: The code for a user's function that fails, where a refusal has the code of a rule.
 _CONVENTION = "convention"
@@ -167,7 +167,7 @@ def _ndcg_function(
     convention: Convention,
     k: int,
 ) -> Column:
-    """A double column: the NDCG of each query, null for one that is not in the mean."""
+    """A double column: each query's NDCG, null for one that is not in the mean."""
     where, are_named, judged_once = dict(rows.where), rows.are_named, rows.judged_once
     named = [str(rule) for rule in (convention.gain, convention.discount)]
     users = [name for name in named if name.startswith("python:")]

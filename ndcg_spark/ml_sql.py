@@ -108,7 +108,7 @@ def best_sum(k: int, convention: Convention) -> str:
 
 
 def order_keys(document: str, score: str, rank: str, convention: Convention) -> dict[str, str]:
-    """The sort keys of a list by field name, ascending or, if `is_descending`, descending.
+    """A list's sort keys by field name, ascending or, if `is_descending`, descending.
 
     Gains that break ties follow.
     """
@@ -165,7 +165,7 @@ def averaged(listed: str, k: int) -> str:
 
 
 def ndcg_of(convention: Convention) -> str:
-    """The NDCG of a query, from its answered, dcg and ideal_dcg; null if it is not in the mean."""
+    """A query's NDCG, from its answered, dcg and ideal_dcg; null if it is not in the mean."""
     without_gain = {"zero": "0D", "one": "1D"}.get(convention.no_relevant, sql.null("double"))
     value = f"when ideal_dcg = 0 then {without_gain} else dcg / nullif(ideal_dcg, 0D)"
     if convention.missing_query != "zero":

@@ -51,7 +51,7 @@ def write_table(table: pa.Table, target: Path | Any, **how: Any) -> None:
 
 
 def read_footer(stream: Any) -> tuple[pa.Schema, int]:
-    """The schema of a file, as its writer declared it, and the number of its rows."""
+    """A file's schema, as its writer declared it, and the number of its rows."""
     metadata = parquet.read_metadata(stream)
     declared = (metadata.metadata or {}).get(b"ARROW:schema")
     if declared is None:
@@ -88,7 +88,7 @@ def read_in_order(
     wanted: Collection[str],
     kind: str,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one file, as from `read_batches`, but in the order of the file."""
+    """The rows of one file, as from `read_batches`, but in the file's order."""
     with system.open_input_file(path) as stream:
         if kind == "orc":
             from pyarrow import orc

@@ -2,7 +2,7 @@
 
 A list is scored in four steps, each a function below:
 
-1. `merged_grades`: the grade of each judged document, combined if several people judged it.
+1. `merged_grades`: each judged document's grade, combined if several people judged it.
 2. `judged_gains`: the gain of each grade that is used.
 3. `scored_list`: the returned documents in the convention's order, without removed ones.
 4. `score_at`: DCG, the sum of the discounted gains down to a cutoff, divided by the ideal DCG.
@@ -85,7 +85,7 @@ class Ranking:
     documents: Sequence[Document]
     #: The gain at each rank: with averaged ties, the mean of the documents that are tied there.
     gains: Sequence[float]
-    #: The grade of every judged document.
+    #: Every judged document's grade.
     grades: Mapping[str, float]
     #: The gain of every judged document whose grade has one.
     judged: Mapping[str, float]
@@ -100,7 +100,7 @@ def score(
     convention: Convention,
     cutoff: Cutoff,
 ) -> Score:
-    """The score of a query.
+    """A query's score.
 
     `judged` has a document and its grade in each pair, `returned` a document, its score and its
     rank. Raises InputError for a query that the convention refuses.
@@ -116,7 +116,7 @@ def rank_documents(
     convention: Convention,
     depth: int | None = None,
 ) -> Ranking:
-    """The list of a query as the convention ranks it, with the gain at every rank.
+    """A query's list as the convention ranks it, with the gain at every rank.
 
     Raises InputError for a query that the convention refuses. A document that is returned twice
     is refused only if its second rank is at most `depth`; None means any rank.
@@ -139,7 +139,7 @@ def rank_documents(
     )
 
 
-# Step 1: the grade of each judged document.
+# Step 1: each judged document's grade.
 
 
 def merged_grades(
@@ -147,7 +147,7 @@ def merged_grades(
     judged: Iterable[tuple[str, float]],
     convention: Convention,
 ) -> dict[str, float]:
-    """The grade of each judged document. Raises InputError if the convention refuses the query."""
+    """Each judged document's grade. Raises InputError if the convention refuses the query."""
     rule = convention.judgment_duplicates
     grades_of: dict[str, list[float]] = {}
     for document, grade in judged:
@@ -239,7 +239,7 @@ def _refuse_means_without_gain(
             raise RefusedQueryError(MEAN_WITHOUT_GAIN, example)
 
 
-# Step 3: the returned documents in the order of the convention.
+# Step 3: the returned documents in the convention's order.
 
 
 def scored_list(
@@ -249,7 +249,7 @@ def scored_list(
     gains: Mapping[str, float],
     convention: Convention,
 ) -> list[Document]:
-    """The returned documents in the order of the convention, without removed documents."""
+    """The returned documents in the convention's order, without removed documents."""
     listed = []
     seen: set[str] = set()
     gain_if_unjudged = unjudged_gain(convention)
@@ -546,7 +546,7 @@ def _judged_discount_share(
     cutoff: Cutoff,
     weights: Sequence[float] | None,
 ) -> float | None:
-    """The share of judged documents in the discounts of the list, or None if they sum to 0."""
+    """The share of judged documents in the list's discounts, or None if they sum to 0."""
     is_judged = [float(document.is_judged) for document in ranking.documents]
     judged_at_ranks = averaged(ranking.documents, is_judged, convention)[:cutoff]
     depth = len(judged_at_ranks)

@@ -30,7 +30,7 @@ from ndcg_spark.schemas import (
     RESULTS,
 )
 from ndcg_spark.sql import quoted
-from ndcg_spark.text import BLANKS, ROWS_ARE_DOCUMENTS, UNNAMED, refuse_alike
+from ndcg_spark.text import BLANKS, PLAIN_NUMBER, ROWS_ARE_DOCUMENTS, UNNAMED, refuse_alike
 from ndcg_spark.voices import (
     IN_ORDER,
     Advice,
@@ -58,7 +58,7 @@ _OF_RESULTS = OF_RESULTS | {
 _OF_JUDGMENTS = {"relevance", "rel", "label", "grade", "rating"}
 _ARE_RESULTS = "if these are results, give the judgments first"
 # Without \s and $, which match different characters in different engines.
-_PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
+_PLAIN_NUMBER = rf"^{PLAIN_NUMBER}\z"
 
 #: The types that columns with ids, and columns with numbers, may have. A column whose values are
 #: all null may have the type void.
@@ -166,7 +166,9 @@ def named_by_user(columns: Iterable[str]) -> list[str]:
 
 
 def shown_columns(columns: Collection[str]) -> list[str]:
-    """The columns with which a message shows a row of a user's table: labels instead of grades."""
+    """The columns to print when a message quotes a row of the user's table, with labels in place of
+    grades.
+    """
     named = named_by_user(columns)
     if LABEL not in columns:
         return named

@@ -78,7 +78,7 @@ INTERNAL = (FAULT, LINE, UNREAD_GRADE)
 #: The prefix of the folders through which an engine gets the values of partition folders.
 OWN = "ndcg_own_"
 
-#: In judgments whose grades were labels, the label of every row.
+#: In judgments whose grades were labels, every row's label.
 LABEL = f"{OWN}label"
 
 #: The folder of a partition whose value is null.
@@ -96,7 +96,7 @@ _MEASURES = f"{' '.join(COLUMNS)} double"
 #: `cutoff` is null for the whole ranking; `status` is scored, no_relevant or missing; measures are
 #: null if they are not computed, or if the convention leaves the query out. `judgments_hash`
 #: changes if and only if the judgments of the query change. `judged_discount_share` is the share of
-#: judged documents in the discounts of the list. It is null if the list is empty, and in nights
+#: judged documents in the list's discounts. It is null if the list is empty, and in nights
 #: that older versions published.
 QUERY_SCORES = _table(
     "dataset string, evaluated_on date, run query_id string, cutoff int, status string, "
@@ -108,7 +108,7 @@ QUERY_SCORES = _table(
 #: One row per run, cutoff and slice; key (dataset, evaluated_on, run, cutoff, attribute, value),
 #: the last two null for all queries. `ndcg` is the mean over `queries` queries, `ndcg_pooled` their
 #: sum of DCG over their sum of ideal DCG. Other measures are means over `relevant_queries`, and
-#: measures of the catalog are means over `listed_queries`, the judged queries with a list.
+#: catalog measures are means over `listed_queries`, the judged queries with a list.
 #: `judged_rate` is the share of judged documents among those returned within the cutoff.
 #: `unjudged_queries` is null in slices, because such queries have no attributes. The last columns
 #: cover all `lists` of the run, judged or not, and are null in slices. `unknown_items` counts shown
@@ -134,7 +134,7 @@ AGREEMENTS = _table(
     "runs queries bigint, tau_b tau_ap double"
 )
 
-#: One row per rejected input row, as text; no key. `dataset_read` is the dataset of the row, and
+#: One row per rejected input row, as text; no key. `dataset_read` is the row's dataset, and
 #: `dataset` that of the night. `line` is the text of a line that is not a row, or that has a number
 #: that is not valid.
 REJECTED_ROWS = _table(
@@ -213,7 +213,7 @@ KEPT_ATTRIBUTES = _table(
     "dataset string, evaluated_on date, query_id attribute value evaluation_id string"
 )
 
-#: The published tables of an evaluation, by their folder names.
+#: An evaluation's published tables, by their folder names.
 KEPT = {
     "query_scores": QUERY_SCORES,
     "dataset_scores": DATASET_SCORES,

@@ -18,6 +18,9 @@ ROWS_ARE_DOCUMENTS = (
 #: The characters stripped around text in files. Spelled out, because engines differ in what \\s and
 #: $ match, and in which blanks a cast ignores.
 BLANKS = " \t\r\n\f"
+#: The pattern of a number in text. Without \\d, which also matches digits of other scripts; and not
+#: what float() accepts, which includes 1_000, nan and infinity.
+PLAIN_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 #: The baseline of good nights: every check measured something and none failed, or somebody
 #: accepted them.
@@ -28,9 +31,7 @@ ACCEPTED = "accepted"
 RUN = "run "
 
 #: The advice for columns without a name.
-UNNAMED = (
-    "the first line may be a title above the names of the columns; remove it, or name every column"
-)
+UNNAMED = "the first line may be a title above the column names; remove it, or name every column"
 #: How similar names must be to be suggested, from 0 to 1; 'nonsense' and 'none' have a similarity
 #: of 0.67.
 _NEAR = 0.7
@@ -85,7 +86,7 @@ _TOKEN = re.compile(r"\b(?:xox[abeprs]-|gh[opsru]_|github_pat_|glpat-|AKIA|ASIA)
 def masked(text: str) -> str:
     """The text with `***` instead of its secrets.
 
-    The secrets of a URL are its user, the values of all its parameters (any of them can be one),
+    A URL's secrets are its user, the values of all its parameters (any of them can be one),
     and the whole path of a webhook. Passwords, keys and tokens in the form used by commands and
     headers are also masked.
     """
@@ -136,7 +137,7 @@ def from_home(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as error:
-        raise ConfigurationError(f"{path}: the home folder of this user is not known") from error
+        raise ConfigurationError(f"{path}: this user's home folder is not known") from error
 
 
 def expanded(path: str) -> str:

@@ -28,7 +28,7 @@ _OF_KEYS = {
 class Voice(abc.ABC):
     """How options are named."""
 
-    #: Whether advice may map columns of files; in Python, users rename the columns of a table.
+    #: Whether advice may map columns of files; in Python, users rename a table's columns.
     maps_columns = True
 
     def named(self, option: str) -> str:
@@ -350,12 +350,12 @@ class NameGrades(Advice):
 
     def wording(self, voice: Voice) -> str:
         grade = voice.setting("relevance", 1, "judgments")
-        name = "rename the column of the grades to relevance"
+        name = "rename the grade column to relevance"
         if voice.maps_columns:
             # Only judgments have grades, so the option does not need the table.
             table = "judgments" if voice is KEYS else ""
             column = voice.column(table, "relevance", "NAME")
-            name = f"name the column of the grades, {column}"
+            name = f"name the grade column, {column}"
         return f"{name}, or give one grade to all, {grade}"
 
 
@@ -415,7 +415,7 @@ class NumberColumns(Advice):
 
     def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
-            return "write it with the names of its columns, such as CSV"
+            return "write it with column names, such as CSV"
         mapped = [voice.column(self.table, column, str(number)) for column, number in self.fields]
         return f"write {self.joint.join(mapped)}"
 

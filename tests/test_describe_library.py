@@ -164,7 +164,7 @@ def test_the_best_of_a_document_is_kept_if_the_convention_says_so(session):
     ("asked", "reason"),
     [
         ({"measures": "P@5"}, "precision needs judgments"),
-        ({"measures": "Coverage@5"}, "coverage needs the items of the catalog; give items="),
+        ({"measures": "Coverage@5"}, "coverage needs the catalog's items; give items="),
         ({"measures": "items", "ties": "average"}, "ties=average"),
         ({"measure": "items"}, "describe: unknown argument measure .did you mean 'measures'"),
     ],

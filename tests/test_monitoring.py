@@ -488,7 +488,7 @@ def test_the_text_has_the_warnings_of_the_evaluation_once(ended, is_published):
             "warning: language=en fell",
             *first,
             *numbers,
-            "and 2 more warnings, see the log of the job",
+            "and 2 more warnings, see the job's log",
         ]
     else:
         assert said[:2] == [*first, "warning: web: language=en fell"]

@@ -83,7 +83,7 @@ REFUSED = {
     "no grades": (
         {"j.csv": "query_id,doc_id\nq1,a\n"},
         {},
-        "rename the column of the grades to relevance",
+        "rename the grade column to relevance",
     ),
     "results for judgments": (
         {"j.csv": "query_id,doc_id,run\nq1,a,x\n"},
@@ -97,14 +97,14 @@ REFUSED = {
         {},
         "drop or rename all but one",
     ),
-    "a rank or a score": ({"r": "q1 a 9.5\n"}, {}, "write it with the names of its columns"),
-    "a time": ({"j": "1 31 4 881250949\n"}, {}, "write it with the names of its columns"),
+    "a rank or a score": ({"r": "q1 a 9.5\n"}, {}, "write it with column names"),
+    "a time": ({"j": "1 31 4 881250949\n"}, {}, "write it with column names"),
     "names of columns": (
         {"j": "query_id doc_id\n1 31\n"},
         {},
         "use a file name that ends in tsv or csv",
     ),
-    "too few fields": ({"r": "1 a\n"}, {}, "write it with the names of its columns"),
+    "too few fields": ({"r": "1 a\n"}, {}, "write it with column names"),
     "a grade that is none": ({"j": JUDGED + "q1 0 c x\n"}, {}, "correct them"),
     "a score with a comma": ({"r": RUN.replace("3.0", "3,0")}, {}, "write decimals with a point"),
     "a rank that is none": (

@@ -30,6 +30,11 @@ CONFIG = os.environ.get("NDCG_SPARK_CONFIG", f"{PROJECT}/conf/nightly.toml")
 #: embedded engine, and needs no Java.
 MASTER = os.environ.get("NDCG_SPARK_MASTER")
 SUBMIT = os.environ.get("NDCG_SPARK_SUBMIT")
+if MASTER and SUBMIT:
+    raise ValueError(
+        f"NDCG_SPARK_MASTER is {MASTER}, and NDCG_SPARK_SUBMIT is {SUBMIT}; leave one of them out: "
+        f"NDCG_SPARK_SUBMIT may begin with '--master {MASTER}'"
+    )
 #: A job that is asked to end has so many seconds; Airflow waits a minute before it ends the task itself.
 SECONDS_TO_END = 30
 
@@ -46,10 +51,12 @@ HOPELESS = {
 def command(night: str) -> list[str]:
     """The command line that evaluates a date and copies it to the tables in NDCG_SPARK_EXPORT, if any."""
     line = [f"{PROJECT}/scripts/nightly.sh", night, CONFIG]
+    # nightly.sh inherits this process's variables: with NDCG_SPARK_SUBMIT it submits to a cluster.
+    if SUBMIT:
+        return line
     if MASTER:
         return ["env", f"NDCG_SPARK_SUBMIT=--master {MASTER}", *line]
-    # The script submits by this variable, which it inherits.
-    return line if SUBMIT else [*line, "--engine", "embedded"]
+    return [*line, "--engine", "embedded"]
 
 
 def show(text: str) -> None:

@@ -141,8 +141,8 @@ def compare(
         result has a row per run with the mean of its differences and p of Wilcoxon's signed-rank
         test. A warning names each run that is missing from a dataset and so has no row.
     human : path or DataFrame
-        A sample from `judge_next` with human grades. The nights of the sample are compared, and an
-        extra row, `difference_at_judges_ideal`, corrects the difference for the errors of a machine
+        A sample from `judge_next` with human grades. The sample's nights are compared, and an
+        extra row, `difference_at_judges_ideal`, corrects the difference for a machine's errors
         judge (CORRECTED.md). `attrs["human"]` contains all of its numbers.
     assume_missing_at_random : bool
         Whether `human` may have blank grades, which are assumed to be like the others.
@@ -210,7 +210,7 @@ def compare(
 def _of_sample(
     output: Any, baseline: Any, human: HumanGrades, measures: Any, options: ComparisonOptions
 ) -> Comparison:
-    """The comparison of the nights of a sample, corrected with its human grades."""
+    """The comparison of a sample's nights, corrected with its human grades."""
     if baseline is not None or not isinstance(output, str | os.PathLike):
         what = "the sample names the published nights; give their folder, and no baseline"
         raise ConfigurationError(f"human: {what}")
@@ -310,7 +310,7 @@ def _baseline_runs(baseline: Any) -> list[str]:
 def _other_scores(
     baseline: Any, wanted: Sequence[str], measures: Sequence[str]
 ) -> dict[str, ScoreSource]:
-    """The scores of another night, by dataset."""
+    """Another night's scores, by dataset."""
     table = _table(tables_of(baseline), wanted, "baseline")
     return {source.dataset: source for source in _sources(baseline, table, measures, "baseline")}
 
@@ -318,7 +318,7 @@ def _other_scores(
 def _sources(
     given: Any, query_scores: pa.Table, measures: Sequence[str], name: str
 ) -> list[ScoreSource]:
-    """The scores of each dataset. `given` is the argument that the table comes from.
+    """Each dataset's scores. `given` is the argument that the table comes from.
 
     A measure of a run, such as coverage, has no value for a query, so the means of runs are needed;
     only what `evaluate` returns has them.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from ndcg_spark.engine import Engine
 
-#: The columns of each table. A table of attributes has other columns.
+#: Each table's columns. A table of attributes has other columns.
 _COLUMNS = {
     "judgments": JUDGMENTS.names,
     "results": RESULTS.names,
@@ -127,13 +127,13 @@ def evaluate(
         query_id and doc_id of documents to remove from the lists before they are ranked, such as
         items already seen.
     run, dataset : str
-        The name of the only run, which overrides names in the results; the name of the dataset if
+        The name of the only run, which overrides names in the results; the dataset's name if
         the tables have no column for it.
     split_ids : dict, optional
         If a cell contains several ids, best first, the separator between them, by table:
         ``{"results": "blank"}``, or comma, semicolon or pipe.
     items : table, optional
-        For measures of the catalog, a row per item: doc_id and, if the measures need them,
+        For catalog measures, a row per item: doc_id and, if the measures need them,
         popularity (how many users used it), interactions (how often) and category.
     items_users : int, optional
         The number of users that `popularity` was counted over.

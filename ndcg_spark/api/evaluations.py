@@ -117,7 +117,7 @@ def _refuse_other_items(evaluations: Sequence[EvaluatedScores], column: str) -> 
 
 
 def _with_arguments(column: str, measures: MeasureSet) -> str:
-    """A measure of the catalog with its arguments, which are not part of the convention."""
+    """A catalog measure with its arguments, which are not part of the convention."""
     if column not in MEASURES:
         return column
     catalog_options = {}

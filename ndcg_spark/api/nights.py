@@ -52,11 +52,11 @@ def trend(
     measures: str | None = None,
     last: int = 60,
 ) -> pd.DataFrame:
-    """The scores of an output, night by night, with unusual nights flagged, as the command `trend`
+    """An output's scores, night by night, with unusual nights flagged, as the command `trend`
     shows them.
 
-    The arguments are the options of the command. `measures` has the form ``ndcg@10,judged_rate`` or
-    ``P@5 AP``; the default is the measure that orders the runs of the newest night. The last `last`
+    The arguments are the command's options. `measures` has the form ``ndcg@10,judged_rate`` or
+    ``P@5 AP``; the default is the measure that orders the newest night's runs. The last `last`
     nights are returned, but statistics use all nights.
 
     Returns a pandas row per dataset, run, measure, cutoff and night, with the columns of the
@@ -81,7 +81,7 @@ def report_night(
     human: Any = None,
     assume_missing_at_random: bool = False,
 ) -> Page:
-    """The page of a night, as the command `report` writes it. A notebook shows the page, and
+    """A night's page, as the command `report` writes it. A notebook shows the page, and
     `print` shows its first sentences.
 
     The page is written to the HTML `file` if one is given. The other arguments are the options of

@@ -1,4 +1,4 @@
-"""The scores of an evaluation as charts and as a LaTeX table for a paper."""
+"""An evaluation's scores as charts and as a LaTeX table for a paper."""
 
 import dataclasses
 from pathlib import Path
@@ -38,7 +38,8 @@ class Plot:
         """Write the chart to an SVG file."""
         if Path(file).suffix != ".svg":
             raise ConfigurationError(
-                f"file: {file} is not an SVG file; name it .svg, and convert it with a browser"
+                f"file: {file} does not end in .svg; save the chart as .svg, then use a browser to "
+                "convert it"
             )
         write_file("file", Path(file), self.svg)
 
@@ -84,7 +85,7 @@ def plot_queries(
 def plot_runs(
     scores: Scores | SparkScores, baseline: str | None = None, measure: str | None = None
 ) -> Plot:
-    """Plot the mean of every run, the best first; with a baseline, the differences from it, with
+    """Plot every run's mean, the best first; with a baseline, the differences from it, with
     their confidence intervals.
 
     `scores` is the result of `evaluate`; `measure` is, for example, ``ndcg@10`` or ``AP``, by
@@ -150,6 +151,6 @@ def _in_pandas(scores: Scores | SparkScores) -> Scores:
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table, with None for missing values."""
+    """A table's rows, with None for missing values."""
     rows: list[dict[Any, Any]] = table.astype(object).mask(table.isna(), None).to_dict("records")
     return rows

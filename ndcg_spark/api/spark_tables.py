@@ -35,13 +35,19 @@ from ndcg_spark.schemas import EXCLUDE, ITEMS, JUDGMENTS, RESULTS, query_key
 from ndcg_spark.scoring.catalog_columns import EngineItems, refuse_dependent
 from ndcg_spark.scoring.counted_queries import Slices, make_slices
 from ndcg_spark.scoring.evaluation import (
+    Evaluation,
     dataset_scores,
     lists_of_catalog,
     query_scores,
     run_measures,
 )
-from ndcg_spark.scoring.prepare import Tables, prepare, prepare_lists
-from ndcg_spark.scoring.raising import count_merged_lists, raise_in_plan, raise_in_results
+from ndcg_spark.scoring.prepare import Prepared, Tables, prepare, prepare_lists
+from ndcg_spark.scoring.raising import (
+    RaisingTables,
+    count_merged_lists,
+    raise_in_plan,
+    raise_in_results,
+)
 from ndcg_spark.spot_check.lazy import LazyCheck
 
 
@@ -73,31 +79,36 @@ def evaluate_tables(
     session = session or _session_of(tables) or open_session()
     require_read_values(session)
     items = _items(catalog, config, session)
-    given = _frames(tables, config, session)
-    guard = functools.partial(raise_in_plan, given)
-    prepared = prepare(given, config.options, guard, is_sail=_is_sail(session))
+    frames = _frames(tables, config, session)
+    guard = functools.partial(raise_in_plan, frames)
+    prepared = prepare(frames, config.options, guard, is_sail=_is_sail(session))
     evaluation = dataclasses.replace(prepared.evaluation, items=items)
     # Only a job reads results in several batches.
     (batch,) = prepared.lists
     per_query = query_scores(prepared.judgments, batch.results, batch.runs, evaluation)
     attributes, slices = _attributes(tables["query_attributes"], session)
-    of_runs = None
-    if evaluation.measures.of_catalog:
-        key = query_key(prepared.judgments.columns)
-        shown = lists_of_catalog(prepared.guarded.results, key, evaluation)
-        of_runs = run_measures(shown, key, evaluation)
-    scores = dataset_scores(per_query, batch.runs, evaluation, slices, of_runs)
-    check = LazyCheck(given, prepared.judgments, evaluation, attributes)
+    numbers = _numbers_of_runs(prepared, evaluation)
+    scores = dataset_scores(per_query, batch.runs, evaluation, slices, numbers)
+    check = LazyCheck(frames, prepared.judgments, evaluation, attributes)
     return SparkScores(
-        per_query,
-        scores,
-        evaluation.convention.label,
-        evaluation.measures,
-        attributes,
-        _names_of_runs(tables["results"], config),
-        check.query_scores,
-        None if items is None else items.items.fingerprint,
+        query_scores=per_query,
+        dataset_scores=scores,
+        convention=evaluation.convention.label,
+        measures=evaluation.measures,
+        attributes=attributes,
+        runs=_names_of_runs(tables["results"], config),
+        check=check.query_scores,
+        items_fingerprint=None if items is None else items.items.fingerprint,
     )
+
+
+def _numbers_of_runs(prepared: Prepared[RaisingTables], evaluation: Evaluation) -> DataFrame | None:
+    """The measures that have one number per run; None if none of them is measured."""
+    if not evaluation.measures.of_catalog:
+        return None
+    key = query_key(prepared.judgments.columns)
+    shown = lists_of_catalog(prepared.guarded.results, key, evaluation)
+    return run_measures(shown, key, evaluation)
 
 
 def _names_of_runs(results: Any, config: TablesConfig) -> list[str]:

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Evaluated(NamedTuple):
-    """The scores of an evaluation."""
+    """An evaluation's scores."""
 
     #: DATASET_SCORES, for all queries and for slices.
     dataset_scores: pa.Table
-    #: Reads QUERY_SCORES from the folder of the evaluation.
+    #: Reads QUERY_SCORES from the evaluation's folder.
     query_scores: Callable[[], pa.Table]
     measures: MeasureSet
     #: QUERY_ATTRIBUTES, if there are slices.
     attributes: pa.Table | None
     #: The datasets that are judged but have no results.
     datasets_without_results: Sequence[str]
-    #: The fingerprint of the items of the catalog, if measures look any up.
+    #: The fingerprint of the catalog's items, if measures look any up.
     items_fingerprint: str | None
 
 
@@ -52,7 +52,7 @@ def evaluate(engine: "Engine", config: EvaluationConfig, folder: str) -> Evaluat
 
 
 def describe(engine: "Engine", config: EvaluationConfig) -> list[dict[str, Any]]:
-    """The rows that describe the results of a configuration by its measures."""
+    """The rows that describe a configuration's results by its measures."""
     from ndcg_spark.job.describe_results import describe
 
     return describe(engine, config, config.measure_set)
@@ -79,7 +79,7 @@ def find_convention(
     fixed: Mapping[str, Any],
     limit: float,
 ) -> "FoundConvention":
-    """The convention that gives the scores of a file."""
+    """The convention that gives a file's scores."""
     from ndcg_spark.job.like_scores import find_convention
 
     return find_convention(engine, config, scores, fixed, limit)
@@ -100,7 +100,7 @@ def rescore(
     since: str | None,
     dataset: str | None,
 ) -> Rescored:
-    """Score the nights of an output under different judgments."""
+    """Score an output's nights under different judgments."""
     from ndcg_spark.job.rescore import rescore
 
     return rescore(engine, config, output, since, dataset)

@@ -1,9 +1,13 @@
 """All commands of the program."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import click
 
 from ndcg_spark import __version__
 from ndcg_spark.cli import evaluation_commands, init_command, night_commands
+from ndcg_spark.voices import voice_of
 
 app = click.Group(
     "ndcg-spark",
@@ -46,3 +50,37 @@ def advised(error: click.UsageError) -> click.UsageError:
         return error
     evaluate = "ndcg-spark evaluate JUDGMENTS RESULTS... --baseline RUN"
     return click.UsageError(f"{error.message}. To compare runs in files: {evaluate}", context)
+
+
+def message_options(arguments: Sequence[str]) -> dict[str, Any]:
+    """The arguments of `Messages` from a command line, even if its other options are wrong."""
+    params: list[click.Parameter] = [
+        click.Option(["--format", "style"]),
+        click.Option(["--log-format"], type=click.Choice(("text", "json"))),
+        click.Option(["--quiet", "is_quiet"], is_flag=True),
+        click.Option(["--config"]),
+    ]
+    params += _options_with_values(arguments, {"--format", "--log-format", "--config"})
+    settings = {
+        "ignore_unknown_options": True,
+        "allow_extra_args": True,
+        "resilient_parsing": True,
+    }
+    command = click.Command("messages", settings, params=params, add_help_option=False)
+    given = dict(command.make_context("messages", list(arguments)).params)
+    voice = voice_of(given.pop("config"))
+    return {**given, "voice": voice}
+
+
+def _options_with_values(arguments: Sequence[str], without: set[str]) -> list[click.Option]:
+    """The options of the command that take a value, so that no value is read as an option."""
+    command = app.commands.get(arguments[0]) if arguments else None
+    if command is None:
+        return []
+    found = []
+    for parameter in command.params:
+        if not isinstance(parameter, click.Option) or parameter.is_flag:
+            continue
+        if without.isdisjoint(parameter.opts):
+            found.append(click.Option(parameter.opts, nargs=parameter.nargs, expose_value=False))
+    return found

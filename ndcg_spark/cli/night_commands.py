@@ -307,7 +307,7 @@ def nights(
         _print_acknowledged(output, style)
         return
     from ndcg_spark.nights.log import committed
-    from ndcg_spark.nights.reader import nights_of_dataset, read_again, read_dataset_scores
+    from ndcg_spark.nights.reader import read_again, read_dataset_scores, refuse_no_nights
     from ndcg_spark.report.night_tables import print_nights
 
     @read_again
@@ -318,7 +318,7 @@ def nights(
     published, scores = read()
     if not published.attempts:
         # Without a failed evaluation to list, an output without nights is an error.
-        nights_of_dataset(published, output, None)
+        refuse_no_nights(published, output)
     print_nights(published, scores, style)
 
 
@@ -344,21 +344,21 @@ def _print_sliced(
 
 def _print_acknowledged(output: str, style: str | None) -> None:
     from ndcg_spark.nights.log import committed
-    from ndcg_spark.nights.reader import nights_of_dataset
+    from ndcg_spark.nights.reader import refuse_no_nights
     from ndcg_spark.report.night_tables import print_acknowledged
 
     published = committed(output)
-    nights_of_dataset(published, output, None)
+    refuse_no_nights(published, output)
     print_acknowledged(published, style)
 
 
 def _print_evaluations(output: str, style: str | None) -> None:
     from ndcg_spark.nights.log import committed
-    from ndcg_spark.nights.reader import nights_of_dataset
+    from ndcg_spark.nights.reader import refuse_no_nights
     from ndcg_spark.report.past_means import print_evaluations
 
     published = committed(output)
-    nights_of_dataset(published, output, None)
+    refuse_no_nights(published, output)
     print_evaluations(published, style)
 
 

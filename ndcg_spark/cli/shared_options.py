@@ -13,7 +13,6 @@ from click.core import ParameterSource
 from ndcg_spark.convention.options import parse_options
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.text import did_you_mean, expanded, label_text
-from ndcg_spark.voices import KEYS, OPTIONS
 
 if TYPE_CHECKING:
     from ndcg_spark.config import EvaluationConfig
@@ -151,7 +150,7 @@ human = [
 junit = option(
     "--junit", "FILE", "Also write the results of the gate to this file as JUnit XML.", type=FILE
 )
-#: How the program prints messages on stderr; `message_options` reads them.
+#: How the program prints messages on stderr; `commands.message_options` reads them.
 messages = [
     choice(
         "--log-format",
@@ -168,25 +167,6 @@ messages = [
         expose_value=False,
     ),
 ]
-
-
-def message_options(arguments: Sequence[str]) -> dict[str, Any]:
-    """The arguments of `Messages` from a command line, even if its other options are wrong."""
-    params: list[click.Parameter] = [
-        click.Option(["--format", "style"]),
-        click.Option(["--log-format"], type=click.Choice(("text", "json"))),
-        click.Option(["--quiet", "is_quiet"], is_flag=True),
-        click.Option(["--config"]),
-    ]
-    settings = {
-        "ignore_unknown_options": True,
-        "allow_extra_args": True,
-        "resilient_parsing": True,
-    }
-    command = click.Command("messages", settings, params=params, add_help_option=False)
-    given = dict(command.make_context("messages", list(arguments)).params)
-    voice = OPTIONS if given.pop("config") is None else KEYS
-    return {**given, "voice": voice}
 
 
 #: Every option that becomes part of a configuration, in the order of the help. Options that are not

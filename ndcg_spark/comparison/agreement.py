@@ -59,7 +59,7 @@ def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convent
 
 
 def mean_scores(a: DataFrame, b: DataFrame) -> DataFrame:
-    """The mean NDCG of each run in two QUERY_SCORES tables: dataset, run, a, b, n.
+    """Each run's mean NDCG in two QUERY_SCORES tables: dataset, run, a, b, n.
 
     `n` is the number of queries that both tables have. Each mean covers the queries that have a
     score in its table.
@@ -153,15 +153,15 @@ def tau_b(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def tau_ap(a: ArrayLike, b: ArrayLike) -> float:
-    """The AP correlation of b with the reference a (Yilmaz, Aslam and Robertson 2008), which gives
-    the top the most weight.
+    """The AP correlation of b with the reference a (Yilmaz, Aslam and Robertson 2008).
 
-    It is 2 / (n - 1) * the sum of C(i) / (rank(i) - 1) over all runs i of b except the first,
-    minus 1, where C(i) is the number of runs above i in b that are also above it in a. For runs
-    tied in b, this is the mean over their random orders. A tie in a counts as half. The result is
-    1 for the same order, -1 for the reverse, and nan for fewer than two runs.
+    The top ranks get the most weight. The value is 2 / (n - 1) * the sum of C(i) / (rank(i) - 1)
+    over all runs i of b except the first, minus 1, where C(i) is the number of runs above i in b
+    that are also above it in a. For runs tied in b, this is the mean over their random orderings. A
+    tie in a counts as half. The result is 1 for the same order, -1 for the reverse, and nan for
+    fewer than two runs.
     """
-    # 1 if the run of a row is above the run of a column, -1 if it is below, 0 for a tie.
+    # 1 if a row's run is above a column's run, -1 if it is below, 0 for a tie.
     order_in_a, order_in_b = _order(a), _order(b)
     if len(order_in_b) < 2:
         return math.nan

@@ -1,4 +1,4 @@
-"""Resolves a baseline to the nights, or the run, that the runs of a night are compared with.
+"""Resolves a baseline to the nights, or the run, that a night's runs are compared with.
 
 Everything here follows from the log; `sources` reads the scores. The gate, the page, `compare`
 and `expire` all use this module, so that a word such as `good` means the same nights everywhere.
@@ -18,7 +18,7 @@ from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 #: The reasons of verdicts on nights whose mean changed by more than is allowed.
 _LOSSES = ("dropped", "rose", "may_be_chance", "sides_disagree")
 
-#: Returns the runs of a night that returned anything.
+#: Returns a night's runs that returned anything.
 RunsOf = Callable[[Night], Collection[str]]
 
 
@@ -35,7 +35,7 @@ class Kind(enum.Enum):
     RUN = "run"
     #: The night itself, if only its own means are checked.
     ITSELF = "itself"
-    #: The best run of a first night, or nothing if the night has only one run.
+    #: A first night's best run, or nothing if the night has only one run.
     FIRST = "first"
     #: Nothing, because no night is comparable.
     NOTHING = "nothing"
@@ -52,13 +52,13 @@ class NotComparable(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """What the runs of a night are compared with; immutable, made by the functions below.
+    """What a night's runs are compared with; immutable, made by the functions below.
 
     `sources` decides how its scores are read, and on how many sides.
     """
 
     kind: Kind
-    #: Its name in the configuration of a gate; None if it does not come from a gate.
+    #: Its name in a gate's configuration; None if it does not come from a gate.
     name: str | None = None
     #: The run that all others are compared with; None compares each run with the same name.
     run: str | None = None
@@ -120,7 +120,7 @@ class Baseline:
 
 
 def _nights_in_words(kind: Kind, nights: Sequence[Night]) -> str:
-    """The nights of a baseline: `the good night of 19 November`, or `the mean of 7 nights, ...`."""
+    """A baseline's nights: `the good night of 19 November`, or `the mean of 7 nights, ...`."""
     adjective = {Kind.GOOD: "good ", Kind.ACCEPTED: "accepted "}.get(kind, "")
     if len(nights) == 1:
         return f"the {adjective}night of {day(nights[0].evaluated_on)}"
@@ -144,7 +144,7 @@ ITSELF = Baseline(Kind.ITSELF)
 def different_options(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """The options that differ, in words.
 
-    The name of a convention is not an option, because two presets may have the same options.
+    A convention's name is not an option, because two presets may have the same options.
     """
     different = []
     for name in sorted({**ours, **theirs}):
@@ -186,7 +186,7 @@ def is_good_for(night: Night, run: str | None) -> bool:
 
 
 def good_nights(nights: Iterable[Night], night: Night, run: str | None = None) -> list[Night]:
-    """The good nights of a run before a night, since the newest loss that was accepted for it.
+    """A run's good nights before a night, since the newest loss that was accepted for it.
 
     Only earlier nights are included, so that a night that is evaluated again is not compared with
     the one it replaces. When somebody accepts a loss, later nights are not compared with the
@@ -203,7 +203,7 @@ def good_nights(nights: Iterable[Night], night: Night, run: str | None = None) -
 
 
 def _nights_of_date(nights: Iterable[Night], night: Night, date: str) -> list[Night]:
-    """The night of a date in the dataset of `night`, if there is one; it may be unverified."""
+    """The night on a date in `night`'s dataset, if there is one; it may be unverified."""
     own = (night.dataset, date)
     return [other for other in nights if (other.dataset, other.evaluated_on) == own]
 
@@ -258,7 +258,7 @@ def _good_by_run(
 
 
 def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
-    """The night of a date as a baseline."""
+    """A date's night as a baseline."""
     if date in nights.damaged:
         sentence = f"its log cannot be read: {nights.damaged[date]}"
         refused = NotComparable("no_baseline", sentence, (date,))
@@ -275,7 +275,7 @@ def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
 
 
 def _good(tonight: Night, nights: Nights, good: Sequence[Night], most: int) -> Baseline:
-    """The newest of these good nights that are comparable with tonight, at most `most`."""
+    """The newest good nights that are comparable with tonight, at most `most` of them."""
     baseline = Baseline(Kind.GOOD, GOOD)
     same_options = [night for night in good if has_options_of(night, tonight)]
     same_judgments = [night for night in same_options if has_judgments_of(night, tonight)]
@@ -325,10 +325,10 @@ def _without_lost_nights(baseline: Baseline, tonight: Night, nights: Nights, mos
 
 
 def named_night(nights: Nights, night: Night, date: str) -> Night:
-    """The night of a date or, for GOOD, the newest good night before this one.
+    """A date's night or, for GOOD, the newest good night before this one.
 
-    StorageError if it may be a damaged date. ConfigurationError if there is no such night, or if
-    its scores are not verified.
+    StorageError if the night may be on a damaged date. ConfigurationError if there is no such
+    night, or if its scores are not verified.
     """
     if date == GOOD:
         chosen = good_nights(nights, night)
@@ -349,7 +349,7 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
 
 
 def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] = ()) -> Baseline:
-    """The night of a date or GOOD as a baseline; ConfigurationError if it is not comparable.
+    """A date's night, or GOOD, as a baseline; ConfigurationError if it is not comparable.
 
     With `runs`, all runs are compared with that run of the other night. Only in this case may it be
     the night's own date.
@@ -413,7 +413,7 @@ def _deciding_baseline(verdict: Mapping[str, Any]) -> str | None:
 
 
 def comparable_nights(night: Night, nights: Iterable[Night]) -> list[Night]:
-    """The verified nights with the dataset and options of a night, including the night itself."""
+    """The verified nights with a night's dataset and options, including the night itself."""
     own = [other for other in nights if other.dataset == night.dataset]
     verified = [other for other in own if other.unverified is None]
     return [other for other in verified if has_options_of(other, night)]

@@ -1,4 +1,4 @@
-"""The difference of a run from its reference across changes of judgments, as a sum of pieces.
+"""A run's difference from its reference across changes of judgments, as a sum of pieces.
 
 A piece is a difference per query between two nights under one set of judgments. A change of
 judgments has two such pieces, its sides: both nights under the old judgments, and both under the
@@ -36,7 +36,7 @@ MaskOf = Callable[[Night, Night], NDArray[np.bool_]]
 
 @dataclasses.dataclass(frozen=True)
 class LinkSides:
-    """The differences of a run across a change of judgments, by query; NaN if a side has none."""
+    """A run's differences across a change of judgments, by query; NaN if a side has none."""
 
     link: Link
     old: Numbers
@@ -45,7 +45,7 @@ class LinkSides:
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """The differences of a run between two nights, by query."""
+    """A run's differences between two nights, by query."""
 
     newer: Night
     older: Night
@@ -96,17 +96,18 @@ class RunScores:
 
     def sides(self, link: Link, reading: int) -> LinkSides | None:
         """Both sides of a change of judgments; None if a copy is missing."""
-        return self._sides(link, reading)
+        try:
+            return self._sides(link, reading)
+        except NoCopyError:
+            # It is not kept, because the copy may be made later.
+            return None
 
-    def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
-        """Compute both sides of a change of judgments; None if a copy is missing."""
+    def _computed_sides(self, link: Link, reading: int) -> LinkSides:
+        """Compute both sides of a change of judgments; NoCopyError if a copy is missing."""
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
-        try:
-            earlier_now = self.matrix(link.before, reading, after)
-            later_then = self.matrix(link.after, reading, before)
-        except NoCopyError:
-            return None
+        earlier_now = self.matrix(link.before, reading, after)
+        later_then = self.matrix(link.after, reading, before)
         # All are read before any are compared, so that all have the same queries.
         earlier_then = self.matrix(link.before, reading)
         later_now = self.matrix(link.after, reading)
@@ -130,7 +131,7 @@ def run_scores(run: str, metric: Metric, night: Night, scores: ScoreCache) -> Ru
 class Limits:
     """The limits beyond which a chain begins later than its reference."""
 
-    #: How far the sides of a change may be apart, given the mean before the change.
+    #: How far a change's sides may be apart, given the mean before the change.
     allowed: Callable[[float], float]
     min_queries: int
     mask_of: MaskOf
@@ -229,7 +230,7 @@ def chain_row(
     buckets: NDArray[np.int64],
     alpha: float,
 ) -> dict[str, Any]:
-    """The COMPARISONS row of a chain, with the higher or the lower side of every link.
+    """A chain's COMPARISONS row, with the higher or the lower side of every link.
 
     `tonights_scores` and `weights` are by query; a query without a weight is left out.
     """
@@ -252,7 +253,7 @@ def chain_row(
 
 
 def _differences(made: Chain, side: str, mask_of: MaskOf, weights: Numbers | None) -> list[Numbers]:
-    """The differences of each piece and of the chosen side of each link, by query of the slice."""
+    """The differences in each piece and on each link's chosen side, for the slice's queries."""
     differences = []
     for piece in made.pieces:
         differences.append(_masked(piece.apart, mask_of(piece.newer, piece.older)))
@@ -276,7 +277,7 @@ def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
 
 
 def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:
-    """The side of a link with the higher mean for HIGH, and the other one for LOW."""
+    """A link's side with the higher mean for HIGH, with the lower mean for LOW."""
     is_new_higher = mean_of(new, weights) >= mean_of(old, weights)
     return new if is_new_higher == (side == HIGH) else old
 
@@ -322,9 +323,9 @@ def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
 
 
 def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict[str, Any]:
-    """The facts of a link with the means of both nights, and of the queries that are new.
+    """A link's facts, with the means of both nights and of the new queries.
 
-    The means of the nights are under their own judgments.
+    Each night's mean is under its own judgments.
     """
     link = sides.link
     before = scores.matrix(link.before, FIRST).scores(scores.run)

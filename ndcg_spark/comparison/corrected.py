@@ -17,13 +17,13 @@ from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.statistics import Numbers
 from ndcg_spark.tolerance import EQUAL
 
-#: The name of the estimate: it is not NDCG, whose ideal would come from human grades.
+#: The estimate's name: it is not NDCG, whose ideal would come from human grades.
 MEASURE = "difference_at_judges_ideal"
-#: The name of the estimate in words.
+#: The estimate's name in words.
 MEASURE_IN_WORDS = "difference at the judge's ideal"
 #: With fewer machine errors among the graded documents than this, the row is flagged.
 FEWEST_ERRORS = 10
-#: The flags of an estimate, and what they mean.
+#: An estimate's flags, and what they mean.
 FLAGS = {
     "few_errors": f"few errors: people changed fewer than {FEWEST_ERRORS} of the machine's grades",
     "all_graded": "all graded: every document that moved was graded, so nothing is left to chance",
@@ -40,12 +40,12 @@ class MovedDocuments:
     #: By document: the index of its query in `queries`, and its id.
     query: NDArray[np.int64]
     doc_ids: Sequence[str]
-    #: By document: the change of its discount, divided by the machine's ideal DCG for its query.
+    #: By document: the change in its discount, divided by the machine's ideal DCG for its query.
     weight: Numbers
     #: By document: the machine's grade, NaN if it is unjudged, and its gain.
     grade: Numbers
     gain: Numbers
-    #: By query: the score of the baseline by the machine's grades.
+    #: By query: the baseline's score by the machine's grades.
     baseline: Numbers
     #: The gains of all grades that the machine gives, ascending.
     gains: Numbers
@@ -57,7 +57,7 @@ class MovedDocuments:
         return len(self.weight)
 
     def sums(self, values: Numbers) -> Numbers:
-        """The sum of a value over the documents of each query."""
+        """The sum of a value over each query's documents."""
         return np.bincount(self.query, values, len(self.queries)).astype(np.float64)
 
 
@@ -75,7 +75,7 @@ class Corrected:
     """The machine's difference, and the difference after correction."""
 
     machine: float
-    #: The interval of the paired t test, which is a claim about all queries like these.
+    #: The paired t test's interval. It is a claim about all queries like these.
     machine_interval: Interval
     difference: float
     #: The baseline's mean by the machine's grades; relative differences are shares of it.
@@ -144,7 +144,7 @@ def _mean(values: Numbers) -> float:
 
 
 def _flags(pi: Numbers, share: float, wrong: int) -> list[str]:
-    """The flags of an estimate. `share`: the share of drawn documents that were graded."""
+    """An estimate's flags. `share`: the share of drawn documents that were graded."""
     is_whole = bool(np.all(pi >= 1))
     flags = []
     if wrong < FEWEST_ERRORS and not is_whole:
@@ -220,7 +220,7 @@ def _of_queries(
 ) -> Interval:
     """A claim about all queries like these, from the values of these queries.
 
-    The values contain the uncertainty of the sample, so nothing is added for it. The sample's part
+    The values contain the sample's uncertainty, so nothing is added for it. The sample's part
     and the queries' part have separate degrees of freedom (Welch and Satterthwaite).
     """
     if len(values) < 2:

@@ -133,11 +133,6 @@ class Sides:
         return np.asarray((ours != theirs) & (ours != 0) & (theirs != 0))
 
     @property
-    def newly_judged(self) -> NDArray[np.bool_]:
-        """Whether each query is judged tonight but not in the baseline."""
-        return np.asarray((self.own.hashes() != 0) & (self.baseline.hashes() == 0))
-
-    @property
     def judged(self) -> NDArray[np.bool_]:
         """Whether each query is included, and judged on both sides or on neither."""
         is_judged = self.own.hashes() != 0
@@ -640,7 +635,7 @@ def _largest(rows: Iterable[Mapping[str, Any]], name: str) -> float:
 
 
 def deciding(row: Mapping[str, Any]) -> float | None:
-    """The larger unadjusted p value of both tests; None if there is none."""
+    """The larger of the two tests' unadjusted p values, or None if neither test has one."""
     p_values = [row["p_value"], row["p_randomization"]]
     return max((p for p in p_values if p is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""Detects that the level of a run has fallen: nights that are level, and then step or slide down.
+"""Detects that a run's level has fallen: nights that are level, and then step or slide down.
 
 A CUSUM needs four weeks of nights. This needs two, and finds the first lower night. It considers
 all lines that are level and then change once, suddenly or night by night, and takes the one that
@@ -21,7 +21,7 @@ _DEVIATION = 0.005 / 3
 
 
 class Fall(NamedTuple):
-    """A fall of the level that the newest night is still in."""
+    """A fall in the level that still applies on the newest night."""
 
     #: The index of the first lower night.
     first: int
@@ -30,14 +30,14 @@ class Fall(NamedTuple):
 
 
 def fall_of(values: Sequence[float]) -> Fall | None:
-    """The fall that the newest of these nights are in; None if there is none."""
+    """The fall that still applies on the newest of these nights, or None."""
     nights = np.asarray(values[-MOST:], dtype=np.float64)
     if len(nights) < LEVEL + LOWER:
         return None
     distances = nights - nights.mean()
     total = float(distances @ distances)
     best = max(_changes(distances), key=lambda change: change.explained)
-    # Three numbers of the line are fitted: its level, the size of the change, and its first night.
+    # Three numbers are fitted: the line's level, the size of the change, and its first night.
     variance = max((total - best.explained) / (len(nights) - 3), _DEVIATION**2)
     if best.difference >= 0 or best.explained < _LEAST * variance:
         return None
@@ -46,7 +46,7 @@ def fall_of(values: Sequence[float]) -> Fall | None:
 
 
 class _Change(NamedTuple):
-    """A possible change of the level."""
+    """A possible change in the level."""
 
     #: How much of the sum of squared distances to the mean it explains.
     explained: float

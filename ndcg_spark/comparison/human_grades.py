@@ -133,7 +133,7 @@ class HumanEstimate:
         return "better" if low > 0 else "worse"
 
     def row(self) -> dict[str, Any]:
-        """A COMPARISONS row, whose interval and p are a claim about all queries like these."""
+        """A COMPARISONS row. Its interval and p are a claim about all queries like these."""
         own = self.corrected
         p = own.all_queries.p_value
         row: dict[str, Any] = dict.fromkeys(COMPARISONS.names)
@@ -203,7 +203,7 @@ def sample_to_grade(
     human: Sequence[Source] = (),
     **chosen: Any,
 ) -> Sample:
-    """Draw the sample for a run of a night and its baseline, with arguments as in `choose_pair`.
+    """Draw the sample for a night's run and its baseline, with arguments as in `choose_pair`.
 
     `human`: earlier samples with grades, which are filled in. A sample with the same seed is
     continued. Other samples show where the machine errs more, so more documents are drawn there.
@@ -229,7 +229,7 @@ def sample_to_grade(
 def make_sample(
     pair: Pair, documents: int, seed: int, errors: Mapping[str, float] | None = None
 ) -> Sample:
-    """The sample for these rankings, which is reproducible."""
+    """A reproducible sample for these rankings."""
     moved = moved_documents_of(pair)
     pi = probabilities(moved, documents, errors)
     header = {

@@ -24,7 +24,7 @@ UNJUDGED = "unjudged"
 def probabilities(
     moved: MovedDocuments, documents: int, errors: Mapping[str, float] | None = None
 ) -> Numbers:
-    """Return the probability of each document; they sum to `documents`, if there are that many.
+    """Return each document's probability; they sum to `documents`, if there are that many.
 
     They are proportional to how much the document can change the difference: the change of its
     discount, divided by the ideal DCG of its query, times the size of the machine's errors at its

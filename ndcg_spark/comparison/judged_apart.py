@@ -81,7 +81,7 @@ def _can_depend(row: Row) -> bool:
 
 
 def _rates(row: Row, own: ScoreSource, other: ScoreSource) -> Rates | None:
-    """The judged rates of the run and of the baseline of a row; None if one is not known."""
+    """The judged rates of the run and of a row's baseline; None if one is not known."""
     rate = own.judged_rates.get((row["run"], row["cutoff"]))
     before = other.judged_rates.get((row["baseline"], row["cutoff"]))
     if rate is None or before is None:
@@ -90,7 +90,7 @@ def _rates(row: Row, own: ScoreSource, other: ScoreSource) -> Rates | None:
 
 
 def _sentence(rates: Mapping[str, Rates], theirs: str, cutoff: int) -> str:
-    """The sentence about runs whose judged rates are far from that of their baseline."""
+    """The sentence about runs whose judged rates are far from their baseline's."""
     named = largest_gaps(rates)
     _, before = rates[named[0]]
     shares = []

@@ -1,6 +1,6 @@
-"""The changes of judgments of a run, from the log or from kept copies of the lists around each.
+"""A run's changes of judgments, from the log or from kept copies of the lists around each.
 
-They join the nights of a run into one line: earlier nights are shifted to the scores that their
+They join a run's nights into one line: earlier nights are shifted to the scores that their
 lists would have under the later judgments.
 """
 
@@ -25,12 +25,12 @@ _NEEDED = ("old", "new", "mean", "before_mean")
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """A change of judgments across which the line of a run continues."""
+    """A change of judgments across which a run's line continues."""
 
     #: The dates of the last night before it and of the first night after it.
     before: str
     after: str
-    #: The change of the run under the old and under the new judgments.
+    #: The run's change under the old and under the new judgments.
     old: float
     new: float
     #: The mean of both, and half the distance between them.

@@ -1,4 +1,4 @@
-"""The losses that somebody acknowledged as known, and the nights on which they were repaired.
+"""The losses that somebody acknowledged as known, and the nights on which they were fixed.
 
 An acknowledgement is for a loss that lasts. The gate, `expire` and the lists of what is
 acknowledged use this module, so that they agree on what is in force.
@@ -17,7 +17,7 @@ _SUBJECT = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
 #: The verdicts that are not "no verdict".
 _DECIDED = ("pass", "fail")
 
-#: A result of a verdict in the log.
+#: A verdict's result in the log.
 Result = Mapping[str, Any]
 Subject = tuple[Any, ...]
 
@@ -47,19 +47,19 @@ class Acknowledgement:
 
     @property
     def lasting(self) -> list[Result]:
-        """The results that failed on its night, without those of repaired runs."""
+        """The results that failed on its night, except those of fixed runs."""
         return [result for result in self.failed if result["run"] not in self.repaired]
 
     @property
     def is_in_force(self) -> bool:
-        """Whether the loss of a run has not been repaired."""
+        """Whether any run's loss has not been fixed."""
         return not self.repaired or bool(self.lasting)
 
 
 def acknowledgements(nights: Sequence[Night], date: str) -> list[Acknowledgement]:
     """The acknowledgements that end on a date or later, the newest first.
 
-    They include those whose losses were repaired on one of the nights. `nights`: those of one
+    They include those whose losses were fixed on one of the nights. `nights`: those of one
     dataset, ordered by date.
     """
     found = []
@@ -74,7 +74,7 @@ def acknowledgements(nights: Sequence[Night], date: str) -> list[Acknowledgement
 
 
 def acknowledged_now(nights: Iterable[Night]) -> Iterator[Acknowledgement]:
-    """The acknowledgements in force after the newest night of each dataset, the oldest first."""
+    """The acknowledgements in force after each dataset's newest night, the oldest first."""
     by_dataset: dict[str, list[Night]] = {}
     for night in sorted(nights):
         by_dataset.setdefault(night.dataset, []).append(night)
@@ -88,7 +88,7 @@ def _repaired(known: Acknowledgement, later: Sequence[Night]) -> dict[str, str]:
     """The first date on which each run passed every check that it failed when acknowledged."""
     failed: dict[str, set[Subject]] = {}
     for result in known.failed:
-        # A check that only warns fails no night, so its loss need not be repaired.
+        # A check that only warns fails no night, so its loss need not be fixed.
         if result["severity"] == "fail":
             failed.setdefault(result["run"], set()).add(subject_of(result))
     repaired: dict[str, str] = {}
@@ -111,7 +111,7 @@ def _passed(night: Night) -> set[Subject]:
 
 
 def _results_of(night: Night, word: str) -> list[Result]:
-    """The results of a night that are a `pass` or a `fail`."""
+    """A night's results that are a `pass` or a `fail`."""
     verdict = night.record["verdict"] or {}
     results = []
     for result in verdict.get("results", ()):
@@ -128,7 +128,7 @@ class PastLoss(NamedTuple):
     date: str
     #: The result that failed on that night.
     result: Result
-    #: Whether the loss was acknowledged and is not repaired.
+    #: Whether the loss was acknowledged and is not fixed.
     is_acknowledged: bool
 
 
@@ -138,7 +138,7 @@ def losses_to_accept(
     nights: Iterable[Night],
     runs: Collection[str],
 ) -> list[PastLoss]:
-    """The known losses of these runs that become part of the baseline if a night is accepted.
+    """These runs' known losses that become part of the baseline if a night is accepted.
 
     A run has such a loss if its loss is acknowledged, or if it failed on the newest night that
     compared it, and tonight does not compare it. A run that passes tonight has none. `results`:
@@ -163,7 +163,7 @@ def losses_to_accept(
 
 
 def _acknowledged_loss(run: str, known: Iterable[Acknowledgement]) -> PastLoss | None:
-    """The newest acknowledged loss of a run that is not repaired."""
+    """A run's newest acknowledged loss that is not fixed."""
     for one in known:
         lasting = _of_run(run, one.lasting)
         if lasting:
@@ -172,7 +172,7 @@ def _acknowledged_loss(run: str, known: Iterable[Acknowledgement]) -> PastLoss |
 
 
 def _newest_loss(run: str, before: Sequence[Night]) -> PastLoss | None:
-    """The loss of a run on the newest night that compared it, unless the run passed or somebody
+    """A run's loss on the newest night that compared it, unless the run passed or somebody
     accepted the night for it.
     """
     for night in reversed(before):

@@ -24,7 +24,7 @@ from ndcg_spark.text import unknown_name
 from ndcg_spark.voices import Give
 
 KEY = ("dataset", "run", "baseline", "cutoff")
-#: The prefixes of the columns of the new and the old side.
+#: The column prefixes for the new and the old side.
 _SIDES = ("", "baseline_")
 _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5}
 
@@ -55,7 +55,7 @@ def checked_cutoffs(
 def compared_runs(new: Collection[str], old: Collection[str], baseline: str | None) -> list[str]:
     """The new runs to compare, sorted.
 
-    These are all new runs if there is a baseline, otherwise those with an old run of the same name.
+    These are all new runs if there is a baseline, otherwise those with an old run of that name.
     ConfigurationError if there are none, or if the old runs do not have the baseline.
     """
     if baseline is not None and baseline not in old:
@@ -96,7 +96,7 @@ def list_changes(
     old_runs = runs if baseline is None else [baseline]
     old_lists = _ranked(old.where(F.col("run").isin(*old_runs)), key, old_convention, depth)
     if baseline is not None:
-        # Every new run is compared with the lists of the baseline.
+        # Every new run is compared with the baseline's lists.
         names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
         old_lists = F.broadcast(names).crossJoin(old_lists.drop("run"))
     by_rank = _weights(depth, new_convention, p)
@@ -123,7 +123,7 @@ def list_changes(
 
 
 def _weights(depth: int, convention: Convention, p: float) -> dict[str, NDArray[Any]]:
-    """The discount of each rank, and the sums of p^rank / rank up to it and before it."""
+    """Each rank's discount, and the sums of p^rank / rank up to it and before it."""
     ranks = np.arange(1, depth + 1, dtype=np.int32)
     persistent = p**ranks / ranks
     return {
@@ -156,7 +156,7 @@ def _joined(
 
 
 def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
-    """The first documents of each list: key, doc_id, rank, length of the list.
+    """Each list's first documents: key, doc_id, rank, length of the list.
 
     Documents that judgments would remove are kept.
     """
@@ -168,7 +168,7 @@ def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: i
 
 
 def _aggregates() -> dict[str, Column]:
-    """Aggregates over the documents of a list at a cutoff; `greatest` and `least` ignore nulls."""
+    """Aggregates over a list's documents at a cutoff; `greatest` and `least` ignore nulls."""
     in_new = F.col("rank") <= F.col("cutoff")
     in_old = F.col("baseline_rank") <= F.col("cutoff")
     in_both = in_new & in_old
@@ -181,7 +181,7 @@ def _aggregates() -> dict[str, Column]:
         "returned": F.count_if(in_new),
         "baseline_returned": F.count_if(in_old),
         "common": F.count_if(in_both),
-        # The documents that both lists have within the length of the shorter one.
+        # The documents that both lists contain within the shorter list's length.
         "shared": F.count_if(in_both & (lower_rank <= F.least("length", "baseline_length"))),
         "same_rank": F.count_if(in_both & (F.col("rank") == F.col("baseline_rank"))),
         "top": F.count_if(in_both & (lower_rank == 1)),

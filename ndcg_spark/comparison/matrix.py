@@ -41,7 +41,7 @@ class Queries:
 
     def __init__(self) -> None:
         self.ids: pa.Array = pa.array([], pa.string())
-        #: The bucket of each query, which depends only on its id.
+        #: Each query's bucket, which depends only on the query's id.
         self.buckets = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class ScoreMatrix:
     newest: "ScoreMatrix | None" = None
 
     def scores(self, run: str) -> Numbers:
-        """The score of every query; NaN if it is excluded or the matrix lacks the run."""
+        """Every query's score; NaN if it is excluded or the matrix lacks the run."""
         scores = np.zeros(0)
         if run in self.runs:
             scores = self.values[list(self.runs).index(run)]
@@ -119,7 +119,7 @@ class ScoreMatrix:
         return counts
 
     def hashes(self) -> NDArray[np.int64]:
-        """The hash of the judgments of every query; 0 if it has no row here."""
+        """The hash of every query's judgments; 0 if it has no row here."""
         return padded(self.judgments_hash, len(self.queries), 0)
 
     def is_judged_with(self, other: "ScoreMatrix") -> bool:
@@ -145,11 +145,11 @@ def read_matrix(
     runs: Sequence[str],
     metric: Metric,
 ) -> ScoreMatrix:
-    """The scores of these runs by a measure at a cutoff; rows of other runs are left out.
+    """These runs' scores by a measure at a cutoff. Rows of other runs are left out.
 
     The columns are run and query_id as text, cutoff, the measure, judgments_hash, and optionally
     `status` and `returned`. InputError if an id is null or empty, a score is infinite, a run has a
-    query twice, or the judgments of a query differ.
+    query twice, or a query's judgments differ.
     """
     cells = _Cells(queries, runs)
     names = pa.array(runs, pa.string())
@@ -213,7 +213,7 @@ class _Cells:
         self._seen = padded(self._seen, many, False)
 
     def _mark_seen(self, query: NDArray[np.int64], run: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the run of each row already had a score for the query; marks it as seen."""
+        """Whether each row's run already had a score for the query; marks it as seen."""
         repeated = np.asarray(self._seen[query, run])
         seen_before = np.count_nonzero(self._seen)
         self._seen[query, run] = True
@@ -228,7 +228,7 @@ class _Cells:
         return repeated
 
     def _add_hashes(self, query: NDArray[np.int64], judged: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the hash of each row (0 for none) differs from others of the same query."""
+        """Whether each row's hash (0 for none) differs from others of the same query."""
         known = self.hashes[query]
         # If several rows have the same query, the last one is kept.
         self.hashes[query] = np.where(judged == 0, known, judged)
@@ -263,7 +263,7 @@ def padded(array: NDArray[Any], rows: int, empty: float) -> NDArray[Any]:
 
 
 def answered_rows(rows: pa.Table) -> NDArray[np.bool_]:
-    """Whether the run of each QUERY_SCORES row returned anything; true if no column shows it."""
+    """Whether each QUERY_SCORES row's run returned anything; true if no column shows it."""
     columns = rows.column_names
     status = rows["status"] if "status" in columns else pa.nulls(len(rows), pa.string())
     returned = rows["returned"] if "returned" in columns else pa.nulls(len(rows), pa.int64())
@@ -318,7 +318,7 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
 
 
 class _Sum:
-    """The scores of a run summed over nights, for each of n queries."""
+    """A run's scores summed over nights, for each of n queries."""
 
     def __init__(self, n: int) -> None:
         self.total = np.zeros(n)
@@ -351,7 +351,7 @@ def _known_rows(
 
 
 def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slice]:
-    """The slices of a dataset by attribute and value, including queries without a value."""
+    """A dataset's slices by attribute and value, including queries without a value."""
     table, query = _known_rows(attributes, dataset, queries)
     for attribute in sorted(attributes["attribute"].unique().to_pylist()):
         is_own = np.asarray(pc.equal(table["attribute"], attribute))
@@ -374,7 +374,7 @@ def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slic
 
 
 def weight_vector(weights: pa.Table, dataset: str, queries: Queries) -> Numbers:
-    """The weight of every query of a dataset; NaN if it has none."""
+    """The weight of every query in a dataset; NaN if it has none."""
     table, query = _known_rows(weights, dataset, queries)
     vector = np.full(len(queries), np.nan)
     vector[query] = np.asarray(table["weight"])
@@ -389,7 +389,7 @@ def read_attributes(nights: Sequence[Night]) -> pa.Table | None:
 
 
 def values_of(attributes: pa.Table, dataset: str) -> dict[str, list[str]]:
-    """The values of each attribute of a dataset, sorted."""
+    """The values of each attribute in a dataset, sorted."""
     own = attributes
     if "dataset" in attributes.column_names:
         own = attributes.filter(pc.equal(attributes["dataset"], dataset))

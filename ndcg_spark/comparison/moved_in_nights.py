@@ -42,11 +42,11 @@ _KEY = ["query_id", "doc_id"]
 
 
 class Pair(NamedTuple):
-    """Two rankings: a run of a night, and its baseline, at a cutoff."""
+    """Two rankings: a night's run and its baseline, at a cutoff."""
 
     night: Night
     run: str
-    #: The night of the baseline, which may be the same.
+    #: The baseline's night, which may be the same night.
     other: Night
     baseline: str
     cutoff: int
@@ -89,7 +89,7 @@ def _chosen_runs(
         raise unknown_name("baseline", "run", baseline, other_runs)
     possible = set(runs) if run is None else {run}
     if baseline is None:
-        # A run is compared with the run of the same name.
+        # A run is compared with the run that has the same name.
         possible &= other_runs
     elif night == other:
         possible.discard(baseline)
@@ -118,7 +118,7 @@ def refuse_pair(pair: Pair) -> None:
 
 
 def _why_not_corrected(night: Night, cutoff: int) -> str | None:
-    """Why human grades cannot correct the scores of a night; None if they can."""
+    """Why human grades cannot correct a night's scores; None if they can."""
     convention = night_convention(night)
     if convention.ideal in ("retrieved_at_k", "judged_capped"):
         return f"with ideal={convention.ideal}, the ideal depends on the returned documents"
@@ -197,7 +197,7 @@ def _scores_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
 
 
 def _both_lists(pair: Pair) -> pd.DataFrame:
-    """The documents of both lists of each query, with both discounts; 0 if a list lacks it."""
+    """The documents in both lists of each query, with both discounts; 0 if a list lacks one."""
     ours = _list_of(pair.night, pair.run, pair.cutoff)
     theirs = _list_of(pair.other, pair.baseline, pair.cutoff)
     both = ours.merge(theirs, on=_KEY, how="outer", suffixes=("", "_there"))
@@ -207,7 +207,7 @@ def _both_lists(pair: Pair) -> pd.DataFrame:
 
 
 def _list_of(night: Night, run: str, cutoff: int) -> pd.DataFrame:
-    """The kept documents of a run down to a cutoff."""
+    """A run's kept documents down to a cutoff."""
     columns = [*_KEY, "rank", "relevance", "discount"]
     rows = read_rows([night], "ranked_documents", columns, {"run": [run]}).to_pandas()
     within: pd.DataFrame = rows[rows["rank"] <= cutoff].drop(columns="rank")
@@ -255,13 +255,14 @@ def graded_gain(grade: float, convention: Convention) -> float | None:
 def known_grades(night: Night) -> tuple[float, float]:
     """The lowest and the highest grade that people may give.
 
-    They cover the grades of the night's judgments, 0, and the `max_grade` of the convention.
+    They cover the grades of the night's judgments, 0, and the convention's `max_grade`.
     """
     grades = _grades_of(night)
-    highest = night_convention(night).max_grade
     known = [0.0, *grades]
-    if isinstance(highest, float):
-        known.append(highest)
+    max_grade = night_convention(night).max_grade
+    # It may be the text "highest", which stands for the highest of the grades above.
+    if isinstance(max_grade, float):
+        known.append(max_grade)
     return min(known), max(known)
 
 
@@ -287,7 +288,7 @@ def pair_of(nights: Nights, header: Mapping[str, Any]) -> Pair:
 def _night_of_sample(
     nights: Nights, header: Mapping[str, Any], evaluation: str, date: str
 ) -> Night:
-    """The night of an evaluation in the header of a sample.
+    """An evaluation's night in a sample's header.
 
     `evaluation` and `date` are the names under which the header records the night.
     """

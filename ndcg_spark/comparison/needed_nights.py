@@ -45,7 +45,7 @@ def needed_dates(nights: Sequence[Night], old: set[str]) -> set[str]:
 
 
 def _names_of(gate: Mapping[str, Any]) -> set[str]:
-    """The names of the baselines of a gate and its checks."""
+    """The names of the baselines that a gate and its checks use."""
     names = set(gate.get("baseline", ()))
     for check in gate.get("check", ()):
         names.update(check.get("baselines") or ())
@@ -71,7 +71,7 @@ def _dates_of_gates(nights: Sequence[Night], kept: Sequence[Night]) -> set[str]:
 
 
 def _dates_of_references(nights: Sequence[Night], scores: ScoreCache) -> set[str]:
-    """The dates of the references of the newest night of a dataset, and of the night after it."""
+    """The dates of the references for a dataset's newest night, and for the night after it."""
     newest = nights[-1]
     next_night = dataclasses.replace(newest, evaluated_on=_NEXT)
     dates = {known.night.evaluated_on for known in acknowledged_now(nights)}
@@ -105,7 +105,7 @@ def _references(
     named: Sequence[str],
     scores: ScoreCache,
 ) -> Iterator[Reference]:
-    """The references of a run on a night: the accepted night, and each named date."""
+    """A run's references on a night: the accepted night, and each named date."""
 
     def runs_of(night: Night) -> Collection[str]:
         return _runs_of(night, scores)

@@ -45,7 +45,7 @@ class _Pair(NamedTuple):
 def compare_over_datasets(
     rows: Sequence[Row], datasets: Sequence[str], correction: str, alpha: float
 ) -> OverDatasets:
-    """The comparison over datasets, from the COMPARISONS rows of each dataset.
+    """The comparison over datasets, from each dataset's COMPARISONS rows.
 
     It uses the rows of all queries, without weights. A run has a row over datasets only if it was
     compared in all of them. p values are adjusted for the runs and baselines of a measure at a
@@ -100,7 +100,7 @@ def _about_incomplete(incomplete: Mapping[str, Sequence[str]], datasets: int) ->
 
 
 def _sides(pair: _Pair, rows: Sequence[Row], datasets: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One row, or one per side if the judgments of a dataset have changed.
+    """One row, or one per side if a dataset's judgments have changed.
 
     A dataset whose judgments have not changed has the same row on both sides.
     """
@@ -116,7 +116,7 @@ def _sides(pair: _Pair, rows: Sequence[Row], datasets: Sequence[str]) -> Iterato
 
 
 def _row(pair: _Pair, side: str | None, rows: Sequence[Row]) -> dict[str, Any]:
-    """The row over datasets, from one row of each dataset."""
+    """The row over datasets, from one row for each dataset."""
     nights = {row["baseline_night"] for row in rows}
     differences = {row["dataset"]: row["difference"] for row in rows}
     apart = np.round(list(differences.values()), DECIMALS)

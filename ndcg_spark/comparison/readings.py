@@ -36,7 +36,7 @@ def has_second_reading(measure: str) -> bool:
 
 
 def second_reading(rows: pa.Table, measure: str, convention: Convention) -> pa.Table:
-    """QUERY_SCORES rows of one cutoff with the second reading of the measure.
+    """QUERY_SCORES rows of one cutoff with the measure's second reading.
 
     It is null if a list was scored but the table does not show which share of it was judged.
     Queries without a scored list keep their score. A score may be above 1.

@@ -99,7 +99,7 @@ def dated_reference(
     nights: Iterable[Night],
     runs_of: RunsOf,
 ) -> Reference | None:
-    """The night of a date as a reference; None if it does not have the run."""
+    """A date's night as a reference; None if it does not have the run."""
     before = nights_of_run(run, tonight, nights, runs_of)
     for night in before:
         if night.evaluated_on == date:
@@ -177,7 +177,7 @@ def after_link(
     nights: Iterable[Night],
     most: int,
 ) -> tuple[Night, ...]:
-    """The first good nights before tonight under the new judgments of a link.
+    """The first good nights before tonight under a link's new judgments.
 
     `nights`: the run's nights before tonight.
     """

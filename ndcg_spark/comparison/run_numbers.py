@@ -1,4 +1,4 @@
-"""Compares measures that cover all lists of a run: one number per run and night.
+"""Compares measures that cover all of a run's lists: one number per run and night.
 
 One number on each side cannot be tested, so a row has only the two numbers and their difference.
 """
@@ -13,14 +13,14 @@ from ndcg_spark.tolerance import EQUAL
 
 #: The flag of a row that cannot be tested.
 ONE_NUMBER = "one_number"
-#: The flag of a row if a side has lists but no value, such as Personalization of a single list.
+#: A row's flag if a side has lists but no value, such as Personalization of a single list.
 NO_VALUE = "no_value"
 #: The keys of rows that are not columns of COMPARISONS: the number of lists on each side.
 _BESIDE = ("lists", "baseline_lists")
 
 
 class RunNumber(NamedTuple):
-    """The number of a run, and how many lists it covers."""
+    """A run's number, and how many lists it covers."""
 
     value: float | None
     lists: int
@@ -32,7 +32,7 @@ RunNumbers = Mapping[str, RunNumber]
 
 
 def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, RunNumber]:
-    """The numbers of every run in the DATASET_SCORES rows of a night."""
+    """Every run's numbers in a night's DATASET_SCORES rows."""
     measure, cutoff = metric
     numbers = {}
     for row in rows:

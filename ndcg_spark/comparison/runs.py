@@ -69,7 +69,7 @@ NO_UNCHANGED_QUERIES = (
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """The result of a comparison: rows, the queries that changed most, and warnings."""
+    """A comparison's result: rows, the queries that changed most, and warnings."""
 
     #: Dictionaries with the columns of COMPARISONS, ordered by dataset, measure, cutoff, run and
     #: baseline; all queries come before the slices. A weighted row follows the unweighted one and
@@ -197,7 +197,7 @@ class _Compared:
     #: The scores on one side, or on both sides of a change of judgments; empty for a measure of
     #: runs, or if nothing is compared.
     sides: Sequence[Sides]
-    #: The rows of a measure of runs, which has no query scores.
+    #: The rows for a measure of runs, which has no query scores.
     numbers: Sequence[dict[str, Any]] = ()
     #: Whether each query of a single side is left out, because both nights judge it differently.
     left_out: NDArray[np.bool_] | None = None
@@ -252,7 +252,7 @@ def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iter
 
 
 def _refuse_unknown_runs(option: str, runs: Sequence[str], sources: Sequence[ScoreSource]) -> None:
-    """Raise ConfigurationError for a run that none of the sources has."""
+    """Raise ConfigurationError for a run that is in none of the sources."""
     known: set[str] = set()
     for source in sources:
         known.update(source.runs, source.silent)
@@ -339,7 +339,7 @@ def _numbers(
     pairs: Sequence[tuple[str, str]],
     key: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """The rows of a measure of runs: each number against that of the baseline."""
+    """The rows for a measure of runs: each run's number against the baseline's."""
     own = run_numbers(source.mean_rows, metric)
     theirs = run_numbers(other.mean_rows, metric)
     return rows_of_runs(own, theirs, metric, key, pairs)
@@ -441,7 +441,7 @@ def _chosen(runs: Sequence[str], options: ComparisonOptions) -> list[str]:
 
 
 def _pairs_within(source: ScoreSource, options: ComparisonOptions) -> list[tuple[str, str]]:
-    """The runs of a night paired with its own baselines or, if there are none, with each other."""
+    """A night's runs paired with its own baselines or, if there are none, with each other."""
     runs = _asked_runs(source, options)
     if not options.baselines:
         return [(run, run) for run in runs]
@@ -458,7 +458,7 @@ def _pairs_between(
     other: ScoreSource,
     options: ComparisonOptions,
 ) -> list[tuple[str, str]]:
-    """The runs of a night paired with the baselines of another, or with runs of the same name."""
+    """A night's runs paired with another night's baselines, or with runs of the same name."""
     runs = _asked_runs(source, options)
     if options.baselines:
         return list(itertools.product(runs, options.baselines))
@@ -539,7 +539,7 @@ def compare_nights(
     baseline_date: str | None,
     human: HumanGrades | None = None,
 ) -> Comparison:
-    """Compare the runs of the nights of a date, by default the newest.
+    """Compare the runs of all nights on a date, by default the newest date.
 
     `baseline_date` is a date, or GOOD. Nights with different judgments are compared on both sides
     if copies of their scores under each other's judgments are kept. Otherwise only the queries

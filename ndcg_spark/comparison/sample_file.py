@@ -19,7 +19,7 @@ import pandas as pd
 from ndcg_spark.errors import InputError, about, first_line
 from ndcg_spark.text import from_home
 
-#: The first cell of the file. The recorded names and values follow, one per line.
+#: The sample file's first cell. The recorded names and values follow, one per line.
 TITLE = "# sample of ndcg-spark"
 #: The recorded names, in order.
 HEADER = (
@@ -27,7 +27,7 @@ HEADER = (
     *("measure", "cutoff", "convention", "documents", "seed", "errors"),
 )
 _NUMBERS = ("cutoff", "documents", "seed")
-#: The columns of every row; `machine_grade` may be there as well.
+#: Every row's columns; `machine_grade` may be there as well.
 COLUMNS = ("query_id", "doc_id", "pi", "grade")
 #: The key in the `attrs` of a pandas DataFrame that holds the recorded values.
 ATTRIBUTE = "ndcg_spark_sample"
@@ -53,7 +53,7 @@ class GradedSample:
 
 
 def sample_text(header: Mapping[str, Any], rows: pd.DataFrame) -> str:
-    """The file of a sample: a row for each drawn document."""
+    """The sample file: a row for each drawn document."""
     content = io.StringIO()
     writer = csv.writer(content, lineterminator="\n")
     writer.writerow([TITLE, "fill in the column grade, and leave the rest unchanged"])
@@ -99,7 +99,7 @@ def _of_frame(frame: pd.DataFrame) -> GradedSample:
 
 
 def _of_text(text: str) -> GradedSample:
-    """The sample in the text of a file: recorded values, the names of the columns, and rows."""
+    """The sample in a file's text: recorded values, the names of the columns, and rows."""
     separator = _SEPARATOR.search(text)
     if separator is None:
         raise InputError(_NOT_A_SAMPLE)
@@ -117,7 +117,7 @@ def _of_text(text: str) -> GradedSample:
 
 
 def _recorded_and_names(lines: Iterable[list[str]]) -> tuple[dict[str, str], list[str]]:
-    """The recorded values at the start of a file, and the names of the columns, which follow.
+    """The recorded values at the start of a file, and the column names below them.
 
     The lines after the names are left to the caller.
     """

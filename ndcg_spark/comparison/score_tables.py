@@ -1,4 +1,4 @@
-"""Converts a table of scores in memory to the score sources of a comparison, one per dataset."""
+"""Converts a table of scores in memory to a comparison's score sources, one per dataset."""
 
 import dataclasses
 import datetime
@@ -34,9 +34,9 @@ def number_columns(table: pa.Table) -> list[str]:
 
 
 def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSource]:
-    """The scores of each dataset in a table with some columns of QUERY_SCORES, from one night.
+    """Each dataset's scores in a table with some QUERY_SCORES columns, from one night.
 
-    `name` is the name of the table: `query_scores` or `baseline`. InputError or ConfigurationError
+    `name` is the table's name: `query_scores` or `baseline`. InputError or ConfigurationError
     if a column or one of the measures is missing.
     """
     with about(name):
@@ -156,7 +156,7 @@ def _answer_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     for name in ANSWERS:
         kind = QUERY_SCORES.field(name).type
         columns[name] = pa.nulls(len(table), kind)
-        # A column of the same name may be something else, such as a status as a number.
+        # A column with the same name may be something else, such as a status as a number.
         if name in table.column_names and is_number(table[name].type) == is_number(kind):
             columns[name] = column(table, name, kind)
     return columns

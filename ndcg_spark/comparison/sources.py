@@ -1,4 +1,4 @@
-"""Where the scores of a comparison come from: a night or a table, and both sides of a baseline."""
+"""Where a comparison's scores come from: a night or a table, and both sides of a baseline."""
 
 import dataclasses
 import datetime
@@ -47,18 +47,18 @@ from ndcg_spark.nights.reader import (
 )
 from ndcg_spark.schemas import NEW, NO_VALUE, OLD
 
-#: The sides of a comparison if the judgments have changed, and if they have not.
+#: A comparison's sides if the judgments have changed, and if they have not.
 BOTH, ONE = (OLD, NEW), (None,)
 
 
 class NoCopyError(StorageError):
-    """The scores of a night under different judgments are not kept, or cannot be computed."""
+    """A night's scores under different judgments are not kept, or cannot be computed."""
 
 
-#: The DATASET_SCORES rows of a night, without slices.
+#: A night's DATASET_SCORES rows, without slices.
 MeanRows = Sequence[Mapping[str, Any]]
 
-#: Reads the scores of these runs, and possibly of others.
+#: Reads these runs' scores, and possibly those of other runs.
 ScoreReader = Callable[[Collection[str]], ScoreMatrix]
 
 Made = TypeVar("Made")
@@ -193,7 +193,7 @@ def night_sources(nights: Sequence[Night]) -> list[ScoreSource]:
 
 
 def score_source(night: Night, rows: MeanRows) -> ScoreSource:
-    """The scores of a night whose DATASET_SCORES are these rows."""
+    """The scores of the night whose DATASET_SCORES are these rows."""
     runs = answering_runs(rows)
     rates = {}
     for row in rows:
@@ -220,13 +220,13 @@ def _mean_rows(night: Night) -> MeanRows:
 class ScoreCache:
     """A cache for the scores of nights: a rehearsal compares many nights with the same ones.
 
-    `mean_rows` reads the DATASET_SCORES of a night; a caller that has already read them passes its
+    `mean_rows` reads a night's DATASET_SCORES; a caller that has already read them passes its
     own function.
     """
 
     def __init__(self, mean_rows: Callable[[Night], MeanRows] = _mean_rows) -> None:
         self._queries: dict[str, Queries] = {}
-        #: Returns the DATASET_SCORES rows of a night, without slices.
+        #: Returns a night's DATASET_SCORES rows, without slices.
         self.mean_rows = functools.cache(mean_rows)
         self.source = functools.cache(lambda night: score_source(night, self.mean_rows(night)))
         self._attributes = functools.lru_cache(_MAX_SMALL)(_attributes_of)
@@ -235,12 +235,12 @@ class ScoreCache:
         self._kept_small = functools.lru_cache(_MAX_SMALL)(self._read)
 
     def runs_of(self, night: Night) -> Sequence[str]:
-        """The runs of a night that returned anything."""
+        """A night's runs that returned anything."""
         source: ScoreSource = self.source(night)
         return source.runs
 
     def queries(self, dataset: str) -> Queries:
-        """The queries of a dataset seen so far, which all of its matrices share."""
+        """A dataset's queries seen so far. All of its matrices share them."""
         if dataset not in self._queries:
             self._queries[dataset] = Queries()
         return self._queries[dataset]
@@ -265,7 +265,7 @@ class ScoreCache:
         reading: int = FIRST,
         judgments: str | None = None,
     ) -> ScoreMatrix:
-        """The scores of a night, by default under its own judgments.
+        """A night's scores, by default under its own judgments.
 
         `judgments`: the fingerprint of different judgments. NoCopyError if no copy of the scores
         under these is kept.
@@ -296,7 +296,7 @@ def _attributes_of(night: Night) -> pa.Table | None:
 
 
 def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa.RecordBatch]:
-    """The query scores of a night under different judgments; NoCopyError if no copy is kept."""
+    """A night's query scores under different judgments; NoCopyError if no copy is kept."""
     why = why_not_rescored(night, metric, judgments)
     if why:
         raise NoCopyError(why)
@@ -340,7 +340,7 @@ def published_rows(
 
 
 def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A sort key for the order of a comparison: by run and slice, queries without a value last."""
+    """A sort key for a comparison's order: by run and slice, queries without a value last."""
     attribute, value = row["attribute"] or "", row["value"] or ""
     return row["run"], attribute, value == NO_VALUE, value
 
@@ -367,7 +367,7 @@ def read_sides(
 
 
 def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
-    """The sides of a comparison: two if the judgments have changed, and the measure needs them."""
+    """A comparison's sides: two if the judgments have changed, and the measure needs them."""
     measure, _ = metric
     if measure in CATALOG_COLUMNS or not baseline.has_other_judgments(tonight):
         return ONE
@@ -381,7 +381,7 @@ def both_sides(
     scores: ScoreCache,
     side: str | None = None,
 ) -> Sides:
-    """The scores of a night and of its baseline, with every run that both have.
+    """A night's scores and its baseline's, with every run that both have.
 
     The scores of several nights are averaged over the nights that evaluated the measure. With a
     `side` of a change of judgments, both are scored under that side's judgments. NoCopyError if a
@@ -395,7 +395,7 @@ def both_sides(
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
 
-    # All runs are read, because the scores of a night are cached for other checks.
+    # All runs are read, because a night's scores are cached for other checks.
     own = scores.matrix(tonight, metric, judgments=judgments)
 
     def own_scores(_runs: Collection[str]) -> ScoreMatrix:
@@ -411,7 +411,7 @@ def both_sides(
 def compared_numbers(
     baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
 ) -> list[dict[str, Any]]:
-    """The COMPARISONS rows of a measure of runs, against the mean of a baseline's nights.
+    """The COMPARISONS rows for a measure of runs, against the mean of a baseline's nights.
 
     StorageError if means cannot be read.
     """
@@ -436,7 +436,7 @@ def _key(baseline: Baseline, tonight: Night, scores: ScoreCache) -> dict[str, An
 def _pairs(
     baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
 ) -> list[tuple[str, str]]:
-    """The runs of a night that its baseline also has, each with its counterpart."""
+    """A night's runs that its baseline also has, each with its counterpart."""
     own: Sequence[str] = scores.source(tonight).runs
     theirs = set(own)
     if baseline.nights:
@@ -496,7 +496,7 @@ def _measured_nights(baseline: Baseline, metric: Metric, scores: ScoreCache) -> 
 
 
 def _runs_of_baseline(baseline: Baseline, metric: Metric, scores: ScoreCache) -> set[str]:
-    """The runs that were measured on a night of a baseline."""
+    """The runs that were measured on one of a baseline's nights."""
     runs: set[str] = set()
     for night in _measured_nights(baseline, metric, scores):
         runs.update(set(scores.source(night).runs) - night.unmeasured.keys())

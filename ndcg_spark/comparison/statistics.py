@@ -47,7 +47,7 @@ def paired_t(
     *,
     freedom: ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """The COMPARISONS columns of the two-sided paired t test, with an interval at level 1 - alpha.
+    """The COMPARISONS columns for the two-sided paired t test, with an interval at level 1 - alpha.
 
     `largest` is the largest difference of either sign in the interval at level 1 - 2 alpha.
     `deviation` is the standard deviation of the n differences, and `freedom` is the degrees of
@@ -104,7 +104,7 @@ class Total(NamedTuple):
     total: float
     error: float
     freedom: float
-    #: The contribution of each query to the sum; these get random signs.
+    #: Each query's contribution to the sum. These contributions get random signs.
     units: Numbers
 
 
@@ -113,7 +113,7 @@ def total_of_pieces(pieces: Sequence[Numbers], weights: Sequence[Numbers]) -> To
 
     Each piece has a difference per query (NaN if it leaves the query out) and a weight per query.
     A query in several pieces contributes to all of them, so its contributions are added before
-    they are squared. With one piece, this is the variance of the paired t test.
+    they are squared. With one piece, this is the paired t test's variance.
     """
     total = 0.0
     freedom = np.inf
@@ -205,7 +205,7 @@ def _p_of_enumeration(ranks: Numbers, rank_sum: float) -> float:
 
 
 def _mean_ranks(sizes: Numbers) -> Numbers:
-    """The rank of each size, from 1; equal sizes share the mean of their ranks."""
+    """Each size's rank, from 1; equal sizes share the mean of their ranks."""
     _, inverse, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     means: Numbers = last - (counts - 1) / 2

@@ -1,8 +1,8 @@
-"""The scores of a run, night by night: which nights stand out, and which cannot be compared with
+"""A run's scores, night by night: which nights stand out, and which cannot be compared with
 earlier nights.
 
 A band around the median, based on the median absolute deviation (MAD), detects single nights; one
-bad night does not move it. A CUSUM (Page 1954) detects a change of the level that no single night
+bad night does not move it. A CUSUM (Page 1954) detects a change in the level that no single night
 shows, and its date.
 
 The lists of the nights around a change of judgments have been scored under both sets of judgments.
@@ -62,16 +62,16 @@ FLOOR = 0.005
 NOTHING = "returned_nothing"
 #: The flag of a night that was published although plain Python disagrees with its scores.
 UNVERIFIED = "not_verified"
-#: The flag of a night on which no judgment had the document ids of the run.
+#: The flag of a night on which no judgment had the run's document ids.
 UNMEASURED = "not_measured"
 #: A CUSUM compares with the first REFERENCE comparable nights, subtracts SLACK from every
 #: deviation, and flags a sum of LIMIT, all in standard deviations. A single night contributes at
-#: most the deviation of the band.
+#: most the band's deviation.
 REFERENCE, SLACK, LIMIT = 28, 0.5, 8.0
 
 
 class ScoredNight(NamedTuple):
-    """A night of a run at a cutoff."""
+    """A run's night at a cutoff."""
 
     night: Night
     #: Its row of DATASET_SCORES.
@@ -101,7 +101,7 @@ class _DatedScore(NamedTuple):
 
 @dataclasses.dataclass
 class Point:
-    """A night of a trend."""
+    """A night in a trend."""
 
     date: str
     value: float | None
@@ -116,10 +116,10 @@ class Point:
     #: UNVERIFIED or UNMEASURED, each with a sentence.
     flags: tuple[tuple[str, str], ...] = ()
     queries: int = 0
-    #: The verdict of the checks for this run; None if there are none.
+    #: The checks' verdict for this run; None if there are no checks.
     verdict: str | None = None
     accepted: str | None = None
-    #: The verdict of the night, its sentence, and the `runs` that it is about; None if it passed.
+    #: The night's verdict, its sentence, and the `runs` that it is about; None if it passed.
     gate: Mapping[str, Any] | None = None
     notes: Sequence[str] = ()
     #: The value in units of the newest judgments that the line reaches without an interruption.
@@ -134,7 +134,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class TrendLine:
-    """The trend of a run by a measure at a cutoff."""
+    """A run's trend by a measure at a cutoff."""
 
     dataset: str
     run: str
@@ -153,7 +153,7 @@ class TrendLine:
 
 
 def last_stretch(points: Sequence[Point]) -> list[Point]:
-    """The nights since the last break, which are the only ones comparable with the last night."""
+    """The nights since the last break. Only these are comparable with the last night."""
     breaks = [at for at, point in enumerate(points) if point.breaks]
     start = breaks[-1] if breaks else 0
     return list(points[start:])
@@ -284,9 +284,9 @@ class _Place(NamedTuple):
 
     #: Nights with the same number are on one line.
     line: int
-    #: How far their scores are above those under the first judgments of the line.
+    #: How far their scores are above those under the line's first judgments.
     offset: float
-    #: Nights with the same number are checked together for a change of the level.
+    #: Nights with the same number are checked together for a change in the level.
     level: int
 
 
@@ -296,7 +296,7 @@ def _add_lines(
     changes: Mapping[str, Change],
     floor: float,
 ) -> None:
-    """Add the line that each night is on, across new judgments, and the changes of its level."""
+    """Add the line that each night is on, across new judgments, and the changes in its level."""
     places = _places(points, kinds, changes)
     measured: list[tuple[Point, _Place]] = []
     for point, kind in zip(points, kinds, strict=True):
@@ -359,7 +359,7 @@ def _add_bands(points: Sequence[Point], floor: float) -> None:
         mad = statistics.median(abs(value - median) for value in before)
         width = max(_DEVIATIONS * _OF_MAD * mad, floor)
         point.median, point.low, point.high = median, median - width, median + width
-        # Rounded as they are shown: a value that is shown as an end of the range is inside it.
+        # Rounded as they are shown: a value shown as an end of the range is inside it.
         value = round(values[at], 4)
         low, high = round(point.low, 4), round(point.high, 4)
         nights = f"the usual range of the {len(before)} previous comparable nights"
@@ -371,7 +371,7 @@ def _add_bands(points: Sequence[Point], floor: float) -> None:
 
 
 def _add_levels(points: Sequence[Point], offsets: Sequence[float], floor: float) -> None:
-    """Flag changes of the level, in units of the judgments of the night that shows it."""
+    """Flag changes in the level, in units of the judgments of the night that shows it."""
     values = [(point.value or 0.0) - offset for point, offset in zip(points, offsets, strict=True)]
     start = 0
     while change := _level_change(values, start, floor):
@@ -387,7 +387,7 @@ def _add_levels(points: Sequence[Point], offsets: Sequence[float], floor: float)
 
 
 class _LevelChange(NamedTuple):
-    """A change of the level: the night that shows it, its first night, and the level before it."""
+    """A change in the level: the night that shows it, its first night, and the level before it."""
 
     shown: int
     first: int
@@ -426,7 +426,7 @@ class History:
         self._points: dict[tuple[str, str, str, Cutoff], list[Point]] = {}
         #: The query scores, which are needed only for changes that the log does not have.
         self._cache: ScoreCache | None = scores
-        #: Reads the dataset scores of a night from a cache that was given.
+        #: Reads a night's dataset scores from a cache that was given.
         self._mean_rows = None if scores is None else scores.mean_rows
         #: By line, the dates of changes of judgments that cannot be crossed.
         self.not_crossed: dict[tuple[str, str, str, Cutoff], list[str]] = {}
@@ -444,12 +444,12 @@ class History:
         self._scores.update(zip(new, read_dataset_scores(new), strict=True))
 
     def scores(self, night: Night) -> list[dict[str, Any]]:
-        """The DATASET_SCORES rows of a night, without slices."""
+        """A night's DATASET_SCORES rows, without slices."""
         self.read([night])
         return self._scores[night]
 
     def series(self, dataset: str) -> "Series":
-        """The nights of a dataset that have a row, by run and cutoff."""
+        """A dataset's nights that have a row, by run and cutoff."""
         if dataset not in self._series:
             nights = self.nights_of(dataset)
             self.read(nights)
@@ -458,7 +458,7 @@ class History:
         return self._series[dataset]
 
     def points(self, dataset: str, run: str, measure: str, cutoff: Cutoff) -> list[Point]:
-        """The score of a run, night by night.
+        """A run's score, night by night.
 
         Except for `chained`, a point depends only on the nights up to its own.
         """
@@ -542,10 +542,10 @@ def lines(
     measures: str | None = None,
     last: int = 60,
 ) -> tuple[list[TrendLine], list[str]]:
-    """The trends of an output by dataset, run and measure, and notes.
+    """An output's trends by dataset, run and measure, and notes.
 
     A trend has the nights that have its run. `measures`: for example `ndcg@10,judged_rate`, by
-    default the headline of the newest night. Only the `last` nights are returned (of the run, if
+    default the newest night's headline. Only the `last` nights are returned (of the run, if
     one is named), but statistics use all nights. ConfigurationError if there are no nights, or if
     there is no such dataset, run, measure or cutoff. StorageError if a night cannot be read.
     """
@@ -570,7 +570,7 @@ def lines(
 
 
 def counted_in(measure: str) -> str:
-    """The column that counts the queries of a mean."""
+    """The column that counts a mean's queries."""
     if measure in CATALOG_COLUMNS:
         return "listed_queries"
     return "relevant_queries" if measure in COLUMNS else "queries"
@@ -621,7 +621,7 @@ def _too_few_for_level(trends: Sequence[TrendLine]) -> list[str]:
     least = min(counts, default=REFERENCE)
     if least >= REFERENCE:
         return []
-    slow = f"detecting a slow change of the level needs {REFERENCE} comparable nights"
+    slow = f"detecting a slow change in level needs {REFERENCE} comparable nights"
     fall = f"a fall that has lasted {LOWER} nights needs {LEVEL + LOWER}"
     return [f"{slow}, and there are {least}; {fall}, and single unusual nights need fewer"]
 
@@ -674,7 +674,7 @@ def _points(
     changes: Mapping[str, Change],
     measure: str,
 ) -> list[Point]:
-    """The points of a line, from its nights, values and changes of judgments."""
+    """A line's points, from its nights, values and changes of judgments."""
     nights = []
     is_of_catalog = measure in CATALOG_COLUMNS
     for (night, _, convention), value in zip(series, values, strict=True):
@@ -701,7 +701,7 @@ def _points(
 
 
 def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
-    """Add the verdict of the checks for a run and, if the night did not pass, of the night."""
+    """Add the checks' verdict for a run and, if the night did not pass, the night's verdict."""
     results = verdict["results"]
     can_fail = [row for row in results if row["severity"] == "fail"]
     # If nothing was measured, even checks that only warn keep a night from passing.
@@ -721,7 +721,7 @@ def _add_verdict(point: Point, run: str, verdict: Mapping[str, Any]) -> None:
 
 
 def _verdict_for_run(run: str, verdict: str, results: Iterable[Mapping[str, Any]]) -> str | None:
-    """The verdict of the results for a run, or for no run in particular; None without results."""
+    """The results' verdict for a run, or for no run in particular; None without results."""
     words = {row["result"] for row in results if row["run"] in (run, None)}
     if not words:
         return None
@@ -733,7 +733,7 @@ def _verdict_for_run(run: str, verdict: str, results: Iterable[Mapping[str, Any]
 def metrics_of_lines(
     text: str | None, nights: Sequence[tuple[Night, Sequence[Mapping[str, Any]]]]
 ) -> list[tuple[str, Cutoff]]:
-    """Parse measures and cutoffs from a text; by default, the headline of the newest night.
+    """Parse measures and cutoffs from a text; by default, the newest night's headline.
 
     The nights come with their DATASET_SCORES. A measure without a cutoff gets the headline's, if
     the newest night evaluated it there.
@@ -759,7 +759,7 @@ def metrics_of_lines(
 def _not_evaluated_in_nights(
     metric: Metric, evaluated: Iterable[Cutoff], newest_rows: Sequence[Mapping[str, Any]]
 ) -> ConfigurationError:
-    """The error that names the evaluated cutoffs of a measure, or all measures without any."""
+    """The error that names a measure's evaluated cutoffs, or all measures without any."""
     measure, _ = metric
     known = [measure_at(measure, cutoff) for cutoff in sorted(evaluated, key=by_depth)]
     if not known:

@@ -169,9 +169,23 @@ class CheckedTables:
         # The copy is one batch, so it is not split again.
         return dataclasses.replace(self, results=results, result_counts=counts, batches=WHOLE)
 
+    @property
+    def _pairs(self) -> int:
+        """How many lists the runs should have: one per run and judged query of its dataset."""
+        queries = self.judgment_counts.queries
+        return sum(queries.get(run.dataset, 0) for run in self.result_counts.runs)
+
     def counts(self, cutoffs: int) -> dict[str, int]:
+        """The counts of the inputs, and of the scores at this number of cutoffs."""
+        return {
+            **self.input_counts(),
+            "query_scores": self._pairs * cutoffs,
+            "dataset_scores": len(self.result_counts.runs) * cutoffs,
+        }
+
+    def input_counts(self) -> dict[str, int]:
+        """The counts of the inputs."""
         judged, runs = self.judgment_counts, self.result_counts.runs
-        pairs = sum(judged.queries.get(run.dataset, 0) for run in runs)
         return {
             "judgments": judged.rows,
             "judged_queries": sum(judged.queries.values()),
@@ -180,12 +194,10 @@ class CheckedTables:
             "unjudged_queries": sum(run.unjudged_queries for run in runs),
             "results_of_unjudged_queries": self.unjudged_rows,
             "excluded_results": self.result_counts.excluded,
-            "missing_queries": pairs - sum(run.judged_queries for run in runs),
+            "missing_queries": self._pairs - sum(run.judged_queries for run in runs),
             "datasets_without_results": len(self.datasets_without_results),
             "rejected_judgments": sum(rejection.rows for rejection in judged.rejections),
             "rejected_results": sum(rejection.rows for rejection in self.result_counts.rejections),
-            "query_scores": pairs * cutoffs,
-            "dataset_scores": len(runs) * cutoffs,
         }
 
 
@@ -303,35 +315,50 @@ def _skipping(
     queries: int,
     checks: ListChecks,
 ) -> Pruning | Floors | None:
-    """How to skip results for this number of judged queries; None if all may matter or it costs
-    more.
+    """How to skip results that no list needs: by rank (Pruning) or by score (Floors).
+
+    None if every result may matter, or finding the floors costs more than it saves. `queries` is
+    the number of judged queries.
     """
     if results.rows_are_documents:
         return None
     if results.without:
         # A list that loses documents needs results from below the deepest cutoff.
         return None
-    table = results.table
-    rows = 0
-    if results.materialize and results.expected_rows:
-        rows = results.expected_rows
-    skipping = plan_skipping(
-        checks.convention, checks.cutoffs, table.columns, rows, queries, checks.needs_all_lists
+    rows = _rows_for_floors(results)
+    columns = results.table.columns
+    plan = plan_skipping(
+        checks.convention, checks.cutoffs, columns, rows, queries, checks.needs_all_lists
     )
-    if not isinstance(skipping, Floors) or judged_queries is None:
-        return skipping
-    if checks.needs_all_lists or rows < _MANY_A_QUERY * queries:
-        return skipping
-    return skipping if _are_mostly_judged(table, judged_queries) else None
+    if not isinstance(plan, Floors) or judged_queries is None or checks.needs_all_lists:
+        return plan
+    return None if _is_mostly_unjudged(results.table, rows, judged_queries, queries) else plan
 
 
-def _are_mostly_judged(results: DataFrame, judged_queries: DataFrame) -> bool:
-    """Whether at least half of a sample of the results belongs to judged queries."""
+def _rows_for_floors(results: Source) -> int:
+    """The number of results, or 0, for which floors never pay.
+
+    It is 0 if the number is not known, or if the engine cannot cheaply keep the lists with floors.
+    """
+    if not results.materialize:
+        return 0
+    return results.expected_rows or 0
+
+
+def _is_mostly_unjudged(
+    results: DataFrame, rows: int, judged_queries: DataFrame, queries: int
+) -> bool:
+    """Whether most results belong to unjudged queries, so that removing these is enough.
+
+    Only many results per judged query are worth a sample.
+    """
+    if rows < _MANY_A_QUERY * queries:
+        return False
     key = query_key(results.columns)
     names = [F.col(name).cast("string").alias(name) for name in key]
     sample = results.select(*names).limit(_SAMPLE)
     judged = judged_queries.join(sample, on=key, how="inner").count()
-    return 2 * judged >= _SAMPLE
+    return 2 * judged < _SAMPLE
 
 
 def _cut_by_rank(pruning: Pruning, counts: ResultCounts) -> Callable[[DataFrame], DataFrame] | None:

@@ -279,7 +279,7 @@ def refuse_unrelated(
 def check_ids(
     what: str, columns: Sequence[str], judgments: DataFrame, results: DataFrame, excluded: int
 ) -> str:
-    """The advice if no id of the results is in the judgments, with the first id of each table."""
+    """The advice if no id of the results is in the judgments, with each table's first id."""
     removed = (
         f"exclude removed {excluded:,} results, perhaps all judged ones; check it, and "
         if excluded

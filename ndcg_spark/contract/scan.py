@@ -179,7 +179,7 @@ def count_results(
 
 
 def _with_judged(lists: DataFrame, judged_queries: DataFrame | None, key: list[str]) -> DataFrame:
-    """The lists with a column `judged`, which is null if the query of a list is not judged."""
+    """The lists with a column `judged`, which is null if a list's query is not judged."""
     if judged_queries is None:
         return lists.withColumn("judged", F.lit(True))
     known = judged_queries.withColumn("judged", F.lit(True))
@@ -197,7 +197,7 @@ def _judged_totals() -> list[Column]:
 
 
 def _run_counts(row: Mapping[str, Any]) -> RunCounts:
-    """The counts of a row; nulls, such as sums of no values, become the defaults."""
+    """A row's counts; nulls, such as sums of no values, become the defaults."""
     known = {"dataset": None, **row, "rows": row["good_rows"]}
     counts = {}
     for field in dataclasses.fields(RunCounts):
@@ -207,7 +207,7 @@ def _run_counts(row: Mapping[str, Any]) -> RunCounts:
 
 
 def fingerprints(table: DataFrame) -> dict[str | None, str]:
-    """The fingerprints of a table, the same as in its counts, from one scan."""
+    """A table's fingerprints, the same as in its counts, from one scan."""
     key = query_key(table.columns)
     of_lists = ["run", *key] if "run" in table.columns else key
     no_reason = F.lit(None).cast("string")
@@ -347,7 +347,7 @@ def _named(columns: Mapping[str, Column]) -> list[Column]:
 
 
 def _fingerprints(rows: Iterable[Mapping[str, Any]]) -> dict[str | None, str]:
-    """The fingerprint of each dataset: the sums of both halves of its queries' hashes."""
+    """Each dataset's fingerprint: the sums of both halves of its queries' hashes."""
     halves: dict[str | None, list[tuple[int, int]]] = {}
     for row in rows:
         halves.setdefault(row.get("dataset"), []).append((row["high"], row["low"]))

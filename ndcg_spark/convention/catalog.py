@@ -18,7 +18,7 @@ _PRESET = "_preset"
 
 
 class CatalogOption(NamedTuple):
-    """The values of an option, with their meaning in words."""
+    """An option's values, with their meaning in words."""
 
     #: The values that have a name, each with its meaning. The default is the first.
     words: Mapping[str, str]
@@ -39,7 +39,7 @@ class CatalogOption(NamedTuple):
         return ", ".join(values)
 
 
-#: The options by their names, which begin with the name of the measure.
+#: The options by their names, which begin with the measure's name.
 CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     "coverage_unknown": CatalogOption(
         {
@@ -103,7 +103,7 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     ),
 }
 
-#: The definition of each measure, with the words of its options in braces.
+#: Each measure's definition, with the words of its options in braces.
 _DEFINITIONS: Mapping[str, str] = {
     "novelty": (
         "how little known the shown items are: the mean, over {over}, of -log2({of}), "
@@ -217,11 +217,6 @@ _OF_CONVENTIONS = {
 }
 
 
-def option_of(measure: str, argument: str) -> str:
-    """Return the option that an argument of a measure sets: gini_of for `Gini(of=...)`."""
-    return f"{measure}_{argument}"
-
-
 def arguments_of(measure: str) -> dict[str, str]:
     """Return the arguments that a measure takes, with their options: {"of": "gini_of", ...}."""
     arguments = {}
@@ -233,7 +228,7 @@ def arguments_of(measure: str) -> dict[str, str]:
 
 
 def is_catalog_option(name: str) -> bool:
-    """Whether an option belongs to a measure of the catalog, and not to the convention."""
+    """Whether an option belongs to a catalog measure, and not to the convention."""
     return name in CATALOG_OPTIONS or name.endswith(_PRESET)
 
 
@@ -272,7 +267,7 @@ def resolved_options(
 
 
 def catalog_option(options: Mapping[str, str], name: str) -> str:
-    """Return the value of an option, or its default if it is not among the `options`."""
+    """Return an option's value, or its default if it is not among the `options`."""
     return options.get(name, CATALOG_OPTIONS[name].default)
 
 
@@ -301,7 +296,7 @@ def tool_of(name: str) -> str | None:
 def describe_catalog_preset(tool: str) -> list[str]:
     """Return which call of a tool gives the same number as each measure, and what differs."""
     preset = CATALOG_PRESETS[tool]
-    lines = [f"Measures of the catalog, verified with {preset.verified}"]
+    lines = [f"Catalog measures, verified with {preset.verified}"]
     for measure, call in preset.calls.items():
         arguments = []
         for name, value in _options_of_tool(tool, [measure]).items():
@@ -316,12 +311,12 @@ def describe_catalog_preset(tool: str) -> list[str]:
 
 
 def _measure_of(option: str) -> str:
-    """Return the measure of an option: gini for gini_of."""
+    """Return an option's measure: gini for gini_of."""
     return option.partition("_")[0]
 
 
 def _options_of_tool(tool: str, measures: Collection[str]) -> dict[str, str]:
-    """Return the options of the measures that give the numbers of a tool."""
+    """Return the measures' options that give a tool's numbers."""
     options = CATALOG_PRESETS[tool].options
     return {name: options[name] for name in options if _measure_of(name) in measures}
 

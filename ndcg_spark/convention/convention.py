@@ -49,7 +49,7 @@ _IN_FORMULA = tuple(
 
 def parse_label(label: str) -> dict[str, Any]:
     """Return the options in a label, and its preset under the key `preset`."""
-    # The value of an option may contain blanks, for example in a table of gains.
+    # An option's value may contain blanks, for example in a table of gains.
     preset, *options = re.split(r"\s+(?=\w+=)", label.strip())
     return {"preset": preset, **parse_options(options)}
 
@@ -116,7 +116,7 @@ class Convention:
     def parse(cls, label: str) -> Self:
         """Return the convention of a label, such as ``trec_eval gain=exp2``.
 
-        A label is the name of a preset, followed by the options that differ from it.
+        A label is a preset's name, followed by the options that differ from it.
         """
         options = parse_label(label)
         return cls.preset(options.pop("preset")).replace(**options)
@@ -219,7 +219,7 @@ def definition(label: str, formula: str, measures: MeasureSet) -> str:
     return sentence
 
 
-#: Why a measure of the catalog has no value, if the reason is not that lists contain no items.
+#: Why a catalog measure has no value, if the reason is not that lists contain no items.
 _WITHOUT_VALUE = {
     "gini": "no run shows enough items that are counted",
     "personalization": "no run has two lists",
@@ -283,7 +283,8 @@ def _contradicting_threshold(c: Convention, shown: str) -> Iterator[str]:
         yield f"gain=judged ignores grades, so {shown} has no effect; set it to none"
     if isinstance(c.relevant_from, float) and c.relevant_from > 1:
         yield (
-            f"{shown} makes every grade 1 or 0, below relevant_from={show(c.relevant_from)}; "
+            f"{shown} turns every grade into 0 or 1, so none reaches "
+            f"relevant_from={show(c.relevant_from)}; "
             "set only one of them"
         )
     if isinstance(c.max_grade, float) and c.max_grade != 1:
@@ -364,9 +365,9 @@ def _lines_on_measures() -> list[str]:
 
 
 def describe_preset(name: str) -> list[str]:
-    """Return the description of a preset.
+    """Return a preset's description.
 
-    Some presets have only measures of the catalog, and no convention.
+    Some presets have only catalog measures, and no convention.
     """
     tool = tool_of(name)
     if tool is None:
@@ -407,7 +408,7 @@ def _describe_convention(name: str) -> list[str]:
 
 
 def mathematics(convention: Convention) -> list[str]:
-    """Return the formulas of a convention, from the grade to the mean NDCG."""
+    """Return a convention's formulas, from the grade to the mean NDCG."""
     gain = show(convention.gain)
     discount = show(convention.discount)
     lines = []
@@ -418,7 +419,7 @@ def mathematics(convention: Convention) -> list[str]:
     lines.append(f"w(r) = {DISCOUNTS[discount].notation if discount in DISCOUNTS else discount}")
     dcg = "DCG@k = sum over r = 1..k of g(d_r) * w(r)"
     if convention.ties == "average":
-        dcg += ", expected over all orders of equal scores"
+        dcg += ", expected over all orderings of equal scores"
     lines.append(dcg)
     lines.append(_ideal_in_notation(convention.ideal))
     lines.append(

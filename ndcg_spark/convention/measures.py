@@ -77,7 +77,7 @@ def deepest_finite(cutoffs: Iterable[Cutoff]) -> Cutoff:
 class Names:
     """The inputs of a measure's SQL, for a convention and a cutoff."""
 
-    #: The column with the rank of a document.
+    #: The column with a document's rank.
     rank: str
     #: The condition that a document is in its list.
     listed: str
@@ -98,7 +98,7 @@ Formula = Callable[[Names], str]
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """The definition of a measure, and how it is computed."""
+    """A measure's definition, and how it is computed."""
 
     words: str
     #: Its names in papers and tools; the first is the name in ir_measures.
@@ -244,13 +244,16 @@ def _err(at: Names) -> str:
 def _bpref(_: Names) -> str:
     """Return bpref as trec_eval 9 computes it.
 
-    Down the list, `others` is the number of judged documents so far that are not relevant. A code
-    in `judged_ranks` is odd if the document is relevant.
+    With R relevant documents and N documents judged not relevant, it is the sum over the returned
+    relevant documents of 1 - min(n, R) / min(N, R), divided by R, where n is the number of
+    documents above it that are judged not relevant. `judged_ranks` has a code for each judged
+    document that is returned, best first: 2 * rank + 1 if it is relevant, otherwise 2 * rank.
     """
+    is_relevant = "code % 2"
     above = "least(so_far.others, relevant_documents)"
     most = "greatest(least(other_documents, relevant_documents), 1)"
-    others = "so_far.others + 1D - code % 2"
-    total = f"so_far.sum + code % 2 * (1D - {above} / {most})"
+    others = f"so_far.others + 1D - {is_relevant}"
+    total = f"so_far.sum + {is_relevant} * (1D - {above} / {most})"
     step = f"named_struct('others', {others}, 'sum', {total})"
     begin = "named_struct('others', 0D, 'sum', 0D)"
     found = f"aggregate(judged_ranks, {begin}, (so_far, code) -> {step}).sum"
@@ -408,7 +411,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "items": _run_measure("items", "different items within k in all lists of a run"),
     "coverage": _run_measure(
-        "coverage", "share of the items of the catalog that are within k in any list of the run"
+        "coverage", "share of the catalog's items that are within k in any of the run's lists"
     ),
     "gini": _run_measure(
         "gini",
@@ -429,7 +432,7 @@ COLUMNS = tuple(
 )
 #: The columns that only runs have.
 RUN_COLUMNS = tuple(name for name, measure in MEASURES.items() if measure.of == "run")
-#: The columns of the measures of the catalog, for which more is neither better nor worse.
+#: The columns of the catalog measures, for which more is neither better nor worse.
 CATALOG_COLUMNS = tuple(name for name, measure in MEASURES.items() if measure.of != "judgments")
 #: The measures that need no table of items, unless an option says so.
 _WITHOUT_ITEMS = ("items", "personalization")
@@ -495,7 +498,7 @@ class MeasureSet:
 
     @property
     def of_catalog(self) -> dict[str, Measure]:
-        """The measures of the catalog, for lists and for runs."""
+        """The catalog's measures, for lists and for runs."""
         asked = dict(self.pairs)
         return {name: MEASURES[name] for name in CATALOG_COLUMNS if name in asked}
 
@@ -534,7 +537,10 @@ class MeasureSet:
 
     @property
     def counts_relevant(self) -> bool:
-        """Whether a measure uses only which documents are relevant, and not how good they are."""
+        """Whether any measure depends only on whether a document is relevant.
+
+        Such a measure ignores how relevant the document is.
+        """
         return any("rel" in measure.arguments for measure in self.beside_ndcg.values())
 
     @property

@@ -33,7 +33,7 @@ class TieRule(NamedTuple):
 
 
 class Option(NamedTuple):
-    """The values of an option, with their meaning in words."""
+    """An option's values, with their meaning in words."""
 
     #: The values that have a name, each with its meaning, which is empty if it is obvious. The
     #: default is the first.
@@ -199,7 +199,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "rbp_persistence": Option({"0.8": ""}, "a number between 0 and 1", "persistence {} in RBP"),
     "max_grade": Option(
-        {"highest": "", "highest_of_query": "RBP and ERR use the highest grade of each query"},
+        {"highest": "", "highest_of_query": "RBP and ERR use each query's highest grade"},
         "a grade above 0",
         "the highest grade that RBP and ERR use is {}",
     ),
@@ -243,7 +243,7 @@ def parse_option(text: str) -> tuple[str, Any]:
 
 
 def show(value: object) -> str:
-    """Return the value of an option as it is written after ``option=``."""
+    """Return an option's value as it is written after ``option=``."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

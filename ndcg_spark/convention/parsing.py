@@ -87,7 +87,7 @@ def parse_measures(
     are none. A name with a cutoff (`precision@5`, `P@5`) is computed at that cutoff, and a name
     from papers without a cutoff (`AP`) on the whole ranking. `measures` is a text of measures
     separated by blanks or commas, or a collection whose items, as text, are measures, such as
-    ir_measures' own. By default, measures of the catalog have the options of this `preset`.
+    ir_measures' own. By default, catalog measures have the options of this `preset`.
     """
     words = _words(" ".join(map(str, listed(measures))))
     needs_cutoffs = any(word.cutoff == ALL_CUTOFFS for word in words)
@@ -109,7 +109,7 @@ def parse_measures(
 
 
 def _cutoffs_of(word: _Word, shared_cutoffs: list[Cutoff]) -> list[Cutoff]:
-    """Return the cutoffs of a measure: its own, or the shared ones if it has none."""
+    """Return a measure's cutoffs: its own, or the shared ones if it has none."""
     if word.cutoff == ALL_CUTOFFS:
         return shared_cutoffs
     return [parse_cutoff(word.cutoff)]

@@ -126,7 +126,7 @@ def open_session(engine: str = "auto", remote: str | None = None) -> SparkSessio
     the spark-submit session if there is one, otherwise the embedded engine if it is installed,
     otherwise local Spark. `remote`, the URL of a Spark Connect server (sc://host:port), takes
     precedence over a running session. Raises ConfigurationError for an unknown engine, and
-    EngineError if the engine, or every engine, is not available.
+    EngineError if the requested engine (or, with `auto`, every engine) is unavailable.
     """
     if engine not in ENGINES:
         raise unknown_name("engine", "engine", engine, ENGINES)

@@ -224,6 +224,10 @@ def start_classic(settings: dict[str, Any], what: str) -> Engine:
 
 
 def connect(url: str) -> Engine:
+    """A session on the Spark Connect server at this address, which `close` ends.
+
+    Raises EngineError if no server answers, or if it is a Sail server.
+    """
     require_server(url)
     session = start_session(SparkSession.builder.remote(url), url)
     # Gives up after about 40 seconds, because a user's server may come back.
@@ -232,6 +236,8 @@ def connect(url: str) -> Engine:
         wrap_session(session, url), close=functools.partial(quietly, session.stop)
     )
     if engine.kind == "embedded":
+        # Sail is given paths of this machine, also of temporary folders, which a server on another
+        # machine does not have.
         engine.close()
         what = f"engine: {engine.name} is a Sail server"
         raise EngineError(what, Give("engine", "embedded", words="use", then="on that machine"))

@@ -104,7 +104,7 @@ class Facts:
         """The documents of the ideal ranking and their gains, by rank.
 
         None stands for any relevant document. Among equal gains, the documents of the list come
-        first, in the order of the list.
+        first, in the list's order.
         """
         gains: dict[str, float] = {}
         if self.convention.ideal == "retrieved":
@@ -179,7 +179,7 @@ class ExplainRequest:
     run: str | None = None
     baseline: str | None = None
     dataset: str | None = None
-    #: `all` or a rank; None for the main cutoff of the evaluation.
+    #: `all` or a rank; None for the evaluation's main cutoff.
     cutoff: str | None = None
     baseline_date: str | None = None
 
@@ -244,7 +244,7 @@ class ExplainedBaseline(NamedTuple):
 
 class Explained(NamedTuple):
     explanations: list[Explanation]
-    #: The baseline of each run; empty if there is none.
+    #: Each run's baseline; empty if there is none.
     baselines: Mapping[str, ExplainedBaseline] = {}
 
 

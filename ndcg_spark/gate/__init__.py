@@ -1,1 +1,1 @@
-"""The gate: whether a night is worse than its baselines, by the rules of a configuration."""
+"""The gate: whether a night is worse than its baselines, by a configuration's rules."""

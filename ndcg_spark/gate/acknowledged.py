@@ -1,4 +1,4 @@
-"""Known losses: a night that fails, but is not worse than on the date of its acknowledgement."""
+"""Known losses: a night that fails, but is not worse than on the date when it was acknowledged."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -58,7 +58,7 @@ def acknowledgement_of(night: Night) -> Mapping[str, str] | None:
 
 
 def until_date(evaluated_on: str, until: str | None) -> str:
-    """The last date of an acknowledgement; ConfigurationError if it is before the night."""
+    """An acknowledgement's last date; ConfigurationError if it is before the night."""
     date = datetime.date.fromisoformat(evaluated_on)
     if until is None:
         return (date + datetime.timedelta(days=DAYS)).isoformat()
@@ -71,10 +71,10 @@ def until_date(evaluated_on: str, until: str | None) -> str:
 def known_before(tonight: Night, nights: Iterable[Night]) -> list[Acknowledgement]:
     """The acknowledgements that may be about a night, the newest first.
 
-    They include those whose losses have been repaired. Its own comes first.
+    They include those whose losses have been fixed. The night's own acknowledgement comes first.
     """
     before = earlier(nights, tonight.dataset, tonight.evaluated_on)
-    # The night itself does not show that an earlier loss was repaired: it is being judged.
+    # The night itself does not show that an earlier loss was fixed: it is being judged.
     own = acknowledgements([tonight], tonight.evaluated_on)
     return own + acknowledgements(before, tonight.evaluated_on)
 
@@ -101,7 +101,7 @@ def accepted_loss_in_words(loss: PastLoss) -> str:
 def losses_that_returned(
     verdict: Verdict, known: Iterable[Acknowledgement], nights: Iterable[Night]
 ) -> list[str]:
-    """A sentence for each run that fails again after its acknowledged loss was repaired."""
+    """A sentence for each run that fails again after its acknowledged loss was fixed."""
     failed = {subject_of(vars(result)) for result in verdict.results if result.result == FAIL}
     sentences: dict[str, str] = {}
     for one in known:
@@ -114,18 +114,18 @@ def losses_that_returned(
 
 
 def _was_accepted(acknowledged: Night, run: str, date: str, nights: Iterable[Night]) -> bool:
-    """Whether a loss was accepted before a date, so that its run passed without a repair."""
+    """Whether a loss was accepted before a date, so that its run passed without a fix."""
     since = earlier(nights, acknowledged.dataset, date)
     return any(is_accepted_for(night, run) for night in since if night >= acknowledged)
 
 
 def _returned(run: str, acknowledged: Night, repaired: str) -> str:
     known = f"the loss of {run} that was acknowledged on {day(acknowledged.evaluated_on)}"
-    return f"{known} was repaired on {day(repaired)} and is back"
+    return f"{known} was fixed on {day(repaired)} and is back"
 
 
 def why_not_known(verdict: Verdict, known: Acknowledgement) -> NotCovered | None:
-    """The first result of a night that an acknowledgement does not cover; None if there is none.
+    """A night's first result that an acknowledgement does not cover, or None if all are covered.
 
     It covers what passed, and what also failed on its night. Nothing may be missing or undecided.
     """
@@ -146,7 +146,7 @@ def why_not_known(verdict: Verdict, known: Acknowledgement) -> NotCovered | None
 
 
 def _other_failure(result: Result, known: Acknowledgement) -> str:
-    """A failure that was not acknowledged: of another mean, or against another baseline."""
+    """A failure that was not acknowledged: of a different mean, or against a different baseline."""
     also = f"{_in_words(result)} also fails"
     means = {_mean_in_log(before) for before in known.failed}
     if _mean_of(result) not in means:

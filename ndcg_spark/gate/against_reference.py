@@ -1,4 +1,4 @@
-"""Compares a run of a night with the accepted state, or with a night that the gate names.
+"""Compares a night's run with the accepted state, or with a night that the gate names.
 
 The reference may have different judgments from tonight's. In that case, the difference is a chain
 across the changes of judgments since then. It is computed in two readings of unjudged documents, so
@@ -131,7 +131,7 @@ class ReferenceScores:
         return self._references[key]
 
     def _found_reference(self, baseline: Baseline, run: str) -> Reference | None:
-        """The nights of a run that a baseline means: the accepted state, or the night of a date."""
+        """The run's nights that a baseline stands for: the accepted state, or one date's night."""
         if baseline.kind is Kind.ACCEPTED:
             most = self._max_nights
             return accepted_reference(run, self.tonight, self._nights, self._scores.runs_of, most)
@@ -141,7 +141,7 @@ class ReferenceScores:
     def judged_rates(
         self, reference: Reference | None, run: str, cutoff: Cutoff
     ) -> JudgedRates | None:
-        """The judged rates of a run; None if one of them is not known."""
+        """A run's judged rates; None if one of them is not known."""
         if reference is None:
             return None
         before = self._scores.source(reference.nights[-1]).judged_rates.get((run, cutoff))
@@ -216,7 +216,7 @@ class ReferenceScores:
         return BesideReference(tuple(row for row in rows if row["run"] == question.run), own)
 
     def _numbers_of_runs(self, baseline: Baseline, metric: Metric) -> list[Row]:
-        """The rows of all runs by a measure that has one number per run."""
+        """All runs' rows for a measure that has one number per run."""
         key = baseline.nights, metric
         if key not in self._rows_of_measures:
             rows = compared_numbers(baseline, self.tonight, metric, self._scores)
@@ -253,7 +253,7 @@ class ReferenceScores:
         return self._nights_of_run[run]
 
     def _run_scores(self, question: Question) -> RunScores:
-        """The scores of the run and metric of a question."""
+        """The scores for a question's run and metric."""
         key = question.run, question.metric
         if key not in self._scores_of_run:
             self._scores_of_run[key] = run_scores(*key, self.tonight, self._scores)
@@ -328,7 +328,7 @@ class ReferenceScores:
 
 
 def _answers(question: Question, row: Row) -> bool:
-    """Whether a row is about the slice and the weighting of a question."""
+    """Whether a row is about a question's slice and weighting."""
     is_slice = (row["attribute"], row["value"]) == (question.attribute, question.value)
     is_weighted = row["weight_effective_n"] is not None
     return is_slice and is_weighted == question.is_weighted
@@ -442,7 +442,7 @@ class _SliceMasks:
         return padded(known, number, default)
 
     def _slices(self, night: Night) -> _Slices:
-        """The queries of each slice of a night."""
+        """A night's queries in each slice, by (attribute, value)."""
         keeps_attributes = bool(night.kept_rows("query_attributes"))
         if keeps_attributes and is_small(night):
             return self._of_nights.of(night)

@@ -1,4 +1,4 @@
-"""The checks of a gate on a night: the rows that decide them, and why a row cannot decide.
+"""A gate's checks on a night: the rows that decide them, and why a row cannot decide.
 
 They fail closed: a check that was not measured or cannot be compared does not pass.
 """
@@ -44,7 +44,7 @@ class Case(NamedTuple):
     run: str
     baseline: Baseline
     parts: tuple[Part, ...]
-    #: The nights of the run, if the baseline has different nights for each run.
+    #: The run's nights, if the baseline has different nights for each run.
     reference: Reference | None = None
     judged_rates: JudgedRates | None = None
 
@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
     @property
     def mean(self) -> RowKey:
-        """The key of the mean that it checks."""
+        """The key of the mean that is checked."""
         return _key(self.check, self.run)
 
     @property
@@ -82,7 +82,7 @@ class Case(NamedTuple):
 class _CheckedRun(NamedTuple):
     """A check of one run."""
 
-    #: The name of the check, such as gate.check[1].
+    #: The check's name, such as gate.check[1].
     name: str
     check: CheckConfig
     run: str
@@ -102,8 +102,8 @@ class _Evidence(NamedTuple):
     checked: _CheckedRun
     baseline: Baseline
     side: str | None
-    #: The rows of the night against the baseline of the case, and of the night by itself.
-    beside: ComparedNight
+    #: The night's rows against the case's baseline, and the night's rows by itself.
+    compared: ComparedNight
     itself: ComparedNight
 
     @property
@@ -120,16 +120,16 @@ class _Evidence(NamedTuple):
 
     @property
     def mean(self) -> RowKey:
-        """The key of the row."""
+        """The row's key."""
         return _key(self.check, self.run, self.side)
 
     @property
     def row(self) -> Row | None:
-        return self.beside.rows.get(self.mean)
+        return self.compared.rows.get(self.mean)
 
     @property
     def unweighted_row(self) -> Row | None:
-        return self.beside.rows.get(self.mean._replace(is_weighted=False))
+        return self.compared.rows.get(self.mean._replace(is_weighted=False))
 
 
 def cases_of(
@@ -154,15 +154,15 @@ def cases_of(
     return cases
 
 
-def _case(checked: _CheckedRun, baseline: Baseline, compared: Comparisons) -> Case:
+def _case(checked: _CheckedRun, baseline: Baseline, comparisons: Comparisons) -> Case:
     """A check of a run against nights that all runs share, or against another run."""
     metric = checked.check.metric
-    beside = compared[baseline.stands_for]
-    baseline = beside.baselines.get(metric, baseline)
-    itself = compared[ITSELF.stands_for]
+    compared = comparisons[baseline.stands_for]
+    baseline = compared.baselines.get(metric, baseline)
+    itself = comparisons[ITSELF.stands_for]
     parts = []
-    for side in beside.sides_of(metric):
-        evidence = _Evidence(checked, baseline, side, beside, itself)
+    for side in compared.sides_of(metric):
+        evidence = _Evidence(checked, baseline, side, compared, itself)
         parts.append(Part(evidence.row, _refusal(evidence), side))
     return Case(checked.name, checked.check, checked.run, baseline, tuple(parts))
 
@@ -211,25 +211,25 @@ def _reference_case(checked: _CheckedRun, baseline: Baseline, references: Refere
     if checked.unknown_ids is not None:
         refused = NotComparable("not_measured", checked.unknown_ids, (run,))
         return Case(name, check, run, baseline, (Part(None, refused),))
-    beside = references.compare(baseline, question_of(check, run, checked.min_queries))
+    chained = references.compare(baseline, question_of(check, run, checked.min_queries))
     parts = []
-    for row in beside.rows:
+    for row in chained.rows:
         refusal = _few_or_unpaired(checked, row)
         parts.append(Part(row, refusal, row["side"], row["reading"]))
     has_first_reading = any(part.reading == FIRST for part in parts)
     if not has_first_reading:
-        parts.append(Part(None, beside.refused or _no_query_has_value(checked, beside)))
-    rates = references.judged_rates(beside.reference, run, check.cutoff)
-    return Case(name, check, run, baseline, tuple(parts), beside.reference, rates)
+        parts.append(Part(None, chained.refused or _no_query_has_value(checked, chained)))
+    rates = references.judged_rates(chained.reference, run, check.cutoff)
+    return Case(name, check, run, baseline, tuple(parts), chained.reference, rates)
 
 
-def _no_query_has_value(checked: _CheckedRun, beside: BesideReference) -> NotComparable:
-    since = f" against {beside.reference.first}" if beside.reference else ""
+def _no_query_has_value(checked: _CheckedRun, chained: BesideReference) -> NotComparable:
+    since = f" against {chained.reference.first}" if chained.reference else ""
     return NotComparable("not_measured", f"{checked.subject}{since}: no query has a value")
 
 
 def _few_or_unpaired(checked: _CheckedRun, row: Row) -> NotComparable | None:
-    """Why a row of a chain cannot decide; None if it can."""
+    """Why a chain's row cannot decide; None if it can."""
     subject = checked.subject
     if checked.check.is_of_run and row["difference"] is None:
         return NotComparable("not_measured", f"{subject}: it has no value on one side")
@@ -312,16 +312,16 @@ def _no_such_slice(evidence: _Evidence) -> NotComparable | None:
 
 
 def _no_baseline(evidence: _Evidence) -> NotComparable | None:
-    """A baseline that does not exist, or cannot be compared by the measure of the check."""
-    if evidence.baseline.refused:
+    """Why the baseline does not exist, or cannot be compared by the check's measure."""
+    if evidence.baseline.refused is not None:
         return evidence.baseline.refused
-    return evidence.beside.refused(evidence.check.metric, evidence.side)
+    return evidence.compared.refusal_of(evidence.check.metric, evidence.side)
 
 
 def _new_run(evidence: _Evidence) -> NotComparable | None:
     """A run that the baseline does not have, or a baseline run that tonight does not have."""
     key = RowKey(evidence.run, *evidence.check.metric, side=evidence.side)
-    if key in evidence.beside.rows:
+    if key in evidence.compared.rows:
         return None
     baseline = evidence.baseline
     if baseline.run:

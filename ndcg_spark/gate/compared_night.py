@@ -1,4 +1,4 @@
-"""The COMPARISONS rows of a night against each baseline of its gate.
+"""A night's COMPARISONS rows against each of its gate's baselines.
 
 Comparability is checked before any statistics are computed, because even numbers with different
 meanings have a difference.
@@ -71,7 +71,7 @@ class MetricRows:
     rows: Sequence[Row] = ()
     #: Why there are no rows.
     refused: NotComparable | None = None
-    #: The runs and ids of the queries that changed most.
+    #: The queries that changed most, by run and id.
     changed: Sequence[tuple[str, str]] = ()
 
 
@@ -88,7 +88,8 @@ class ComparedNight:
     #: By measure and cutoff, the baseline with only the nights whose values are comparable.
     baselines: Mapping[Metric, Baseline] = dataclasses.field(default_factory=dict)
 
-    def refused(self, metric: Metric, side: str | None) -> NotComparable | None:
+    def refusal_of(self, metric: Metric, side: str | None) -> NotComparable | None:
+        """Why there are no rows by a measure and cutoff; None if there are."""
         return self.refusals.get((metric, side))
 
     def sides_of(self, metric: Metric) -> Sequence[str | None]:
@@ -102,13 +103,13 @@ Comparisons = Mapping[Any, ComparedNight]
 def resolve_baselines(
     gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
 ) -> list[Baseline]:
-    """The first step of a verdict: what each baseline of the gate stands for."""
+    """A verdict's first step: what each baseline of the gate stands for."""
     resolved = []
     for name in gate.all_baselines:
         try:
             resolved.extend(_resolved_by_run(name, gate, tonight, nights, scores))
         except StorageError:
-            # If the runs of a night cannot be read, the comparison with it reports that.
+            # If a night's runs cannot be read, the comparison with it reports that.
             resolved.extend(resolve(name, tonight, nights, most=gate.nights))
     return resolved
 
@@ -128,7 +129,7 @@ def _resolved_by_run(
 
 
 def compare_night(inputs: GateInputs, baselines: Iterable[Baseline]) -> dict[Any, ComparedNight]:
-    """The second step of a verdict: the night against each baseline, and by itself for `min_value`.
+    """A verdict's second step: the night against each baseline, and by itself for `min_value`.
 
     The key is the `stands_for` of a baseline, because baselines for the same nights share their
     rows. `against_reference` compares with the baselines for which each run has its own nights.
@@ -217,7 +218,7 @@ class _Comparison:
 
 
 def _rows_of_side(comparison: _Comparison, side: str | None) -> MetricRows:
-    """The rows of a comparison, or why there are none."""
+    """A comparison's rows, or why there are none."""
     tonight, baseline = comparison.tonight, comparison.baseline
     metric, scores = comparison.metric, comparison.scores
     runs = comparison.runs
@@ -252,7 +253,7 @@ def _no_query_in_both(comparison: _Comparison) -> NotComparable:
 
 
 def _unreadable(baseline: Baseline, error: InputError | StorageError) -> NotComparable:
-    """Why the scores of a comparison cannot be read."""
+    """Why a comparison's scores cannot be read."""
     why = error.worded(OPTIONS)
     if isinstance(error, NoCopyError):
         sentence = f"the judgments have changed since {baseline.newest}, and {why}"

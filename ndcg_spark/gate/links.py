@@ -68,7 +68,7 @@ def changes_in_words(links: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _in_words(link: Mapping[str, Any]) -> str:
-    """The facts of a link as sentences: `New judgments: 48 of 50 queries are in both. [...]`."""
+    """A link's facts as sentences: `New judgments: 48 of 50 queries are in both. [...]`."""
     means = f"{score(link['mean'])} ({score(link['before_mean'])} under the old judgments)"
     if not link["queries_in_both"]:
         return f"New judgments: no query is in both. The mean of {link['run']} is {means}."

@@ -1,4 +1,4 @@
-"""Runs and datasets that must arrive on a night but are missing: the third step of a verdict."""
+"""Runs and datasets that must arrive on a night but are missing: a verdict's third step."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -137,7 +137,7 @@ class _ExpectedRuns:
         self.runs = dict(self._named)
 
     def add_night(self, night: Night) -> None:
-        """Expect the runs of a night. Nights are added by date, the oldest first."""
+        """Expect a night's runs. Nights are added by date, the oldest first."""
         there = self._scores.runs_of(night)
         for run in there:
             self.runs[run] = f"had some on {night.evaluated_on}"

@@ -85,7 +85,7 @@ def _references(
     nights: Nights,
     scores: ScoreCache,
 ) -> Iterator[Reference]:
-    """The references of a run: the accepted night, and each night that the gate names."""
+    """A run's references: the accepted night, and each night that the gate names."""
     for name in dict.fromkeys([ACCEPTED, *gate.all_baselines]):
         if name == ACCEPTED:
             reference = accepted_reference(run, tonight, nights, scores.runs_of, gate.nights)

@@ -36,7 +36,7 @@ def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
 
 
 def _disagreeing(night: Night) -> dict[str, list[Mapping[str, Any]]]:
-    """The results of a night whose sides disagree, by run."""
+    """A night's results whose sides disagree, by run."""
     by_run: dict[str, list[Mapping[str, Any]]] = {}
     verdict = night.record["verdict"] or {}
     for result in verdict.get("results", ()):
@@ -46,8 +46,8 @@ def _disagreeing(night: Night) -> dict[str, list[Mapping[str, Any]]]:
 
 
 def _sentence(night: Night, results: Sequence[Mapping[str, Any]]) -> str:
-    """The sentence for the results of a run whose sides disagree; it names the first."""
-    # A result of all queries says more than one of a slice.
+    """The sentence for a run's results whose sides disagree. It names the first result."""
+    # A result over all queries says more than a result for a slice.
     first = min(results, key=lambda result: result["slice"] is not None)
     changes = side_changes(first.get("sides", ())).values()
     ends = ""

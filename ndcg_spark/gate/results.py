@@ -1,7 +1,7 @@
 """Decides each case: one result from all of its comparisons.
 
 A result with two sides or two readings is one hypothesis. Its p value is the largest of its
-comparisons, and a conclusion needs the support of all of them.
+comparisons, and a conclusion needs all of them to support it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ _ANSWERS = {FAIL: "fails", PASS: "passes", UNDECIDED: "may be chance"}
 
 
 class Outcome(NamedTuple):
-    """The outcome of a comparison: a word, a code and a sentence."""
+    """A comparison's outcome: a word, a code and a sentence."""
 
     word: str
     reason: str | None
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The content of a result as data; results with equal findings are reported once."""
+    """A result's content as data; results with equal findings are reported once."""
 
     reason: str | None
     about: tuple[Any, ...]
@@ -57,8 +57,8 @@ class Finding(NamedTuple):
 def finding_of(case: Case, result: Result) -> Finding:
     """What a result says, whichever check and baseline it comes from.
 
-    Its p value is not part of it, because the family of the p value depends on the severity of the
-    check.
+    Its p value is not part of it, because the p value's family depends on the check's
+    severity.
     """
     if case.refused:
         return Finding(case.refused.code, case.refused.about)
@@ -125,9 +125,9 @@ def _largest_p(parts: Iterable[Part], alpha: float) -> float | None:
 
 
 def _p_value(row: Row | None, alpha: float) -> float | None:
-    """The p value of a row; None if nothing changed.
+    """A row's p value; None if nothing changed.
 
-    It is the larger p value of the two tests, or the p value of the t test if this test alone rules
+    It is the larger of the two tests' p values, or the t test's p value if this test alone rules
     out a failure.
     """
     if row is None or row["difference"] is None or "unchanged" in row["flags"]:
@@ -140,7 +140,7 @@ def _p_value(row: Row | None, alpha: float) -> float | None:
 
 
 def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
-    """The result of a case, given its adjusted p value."""
+    """A case's result, given its adjusted p value."""
     check, baseline = case.check, case.baseline
     numbers = _numbers_together(case) | {"p": p}
     outcome = _outcome(gate, case, numbers)
@@ -165,7 +165,7 @@ def _result(gate: GateConfig, case: Case, p: float | None) -> Result:
 
 
 def _side(case: Case, part: Part) -> dict[str, Any]:
-    """The entry of a comparison in a verdict."""
+    """A comparison's entry in a verdict."""
     return {"side": part.side, "reading": part.reading, **_numbers(case, part)}
 
 
@@ -199,7 +199,7 @@ def _limits(check: CheckConfig, baseline_mean: float | None) -> dict[str, Any]:
 
 
 def _numbers_together(case: Case) -> dict[str, Any]:
-    """The numbers of a case.
+    """A case's numbers.
 
     With two sides, the difference is the mean of both, and the interval covers both intervals.
     """
@@ -223,7 +223,7 @@ def _known(parts: Iterable[Numbers], name: str) -> list[Any]:
 
 
 def _outcome(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """The outcome of a case, from its parts."""
+    """A case's outcome, from its parts."""
     if case.refused:
         return Outcome(NOT_COMPARABLE, case.refused.code, case.refused.sentence)
     if case.baseline.is_reference:
@@ -235,7 +235,7 @@ def _outcome_of_part(gate: GateConfig, case: Case, part: Part, numbers: Numbers)
     """The outcome of one comparison, from its own numbers and the p value of the whole case."""
     if numbers["mean"] is None or numbers["difference"] is None:
         subject = case.check.subject(case.run)
-        sentence = f"{subject}: a number of the comparison is not finite"
+        sentence = f"{subject}: a number in the comparison is not finite"
         return Outcome(NOT_COMPARABLE, "not_measured", sentence)
     beyond = _beyond(numbers)
     if case.baseline.kind is Kind.ITSELF:
@@ -369,7 +369,7 @@ def _sentence_of_unjudged(case: Case, numbers: Numbers) -> str:
 
 
 def _outcome_without_failure(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
-    """The outcome of a measure without a second reading: a pass, or undecided, but never a fail."""
+    """The outcome for a measure without a second reading: pass or undecided, but never fail."""
     lost_too_much = []
     for part in case.first_parts:
         own = _numbers(case, part)
@@ -387,7 +387,7 @@ def _outcome_without_failure(gate: GateConfig, case: Case, numbers: Numbers) -> 
 
 
 def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
-    """The sentence of a minimum: `ndcg@10 of a is 0.3812 (50 queries); the minimum is 0.4000`."""
+    """A sentence on a minimum: `ndcg@10 of a is 0.3812 (50 queries); the minimum is 0.4000`."""
     value, least = apart(numbers["mean"], case.check.min_value or 0.0)
     if case.check.is_of_run:
         lists = f"{row['lists'] if row else 0:,} lists"
@@ -412,7 +412,7 @@ def _moved(difference: float, size: str) -> str:
 
 
 def _sentence_of_change(gate: GateConfig, case: Case, row: Row | None, numbers: Numbers) -> str:
-    """The sentence of a change: how much, from which mean to which, and what is allowed."""
+    """The sentence about a change: how much, from which mean to which, and what is allowed."""
     check, difference = case.check, numbers["difference"]
     limit = numbers["allowed"]
     if check.is_of_catalog and difference >= 0:
@@ -427,7 +427,7 @@ def _sentence_of_change(gate: GateConfig, case: Case, row: Row | None, numbers: 
 
 
 def _allowed_changes(numbers: Numbers) -> str:
-    """What a check of a catalog measure allows: a drop, a rise, or both."""
+    """What a check on a catalog measure allows: a drop, a rise, or both."""
     size = abs(numbers["difference"])
     limits = []
     for way, name in (("drop", "allowed"), ("rise", "allowed_rise")):
@@ -438,7 +438,7 @@ def _allowed_changes(numbers: Numbers) -> str:
 
 
 def _numbers_of_lists(row: Row | None) -> str:
-    """The number of lists of a measure of a run, and why its difference is not tested."""
+    """How many lists a run's measure covers, and why its difference is not tested."""
     lists, before = (row["lists"], row["baseline_lists"]) if row else (0, 0)
     was = "" if lists == before else f", {before:,} before"
     return f"{lists:,} lists{was}; one number per night cannot be tested"
@@ -447,7 +447,7 @@ def _numbers_of_lists(row: Row | None) -> str:
 def _sentence_of_sides(
     gate: GateConfig, case: Case, parts: Sequence[Part], numbers: Numbers
 ) -> str:
-    """The sentence of a change across changes of judgments, on both sides."""
+    """The sentence about a change across changes of judgments, on both sides."""
     if len(parts) == 1:
         own = _numbers(case, parts[0]) | {"p": numbers["p"]}
         return _sentence_of_change(gate, case, parts[0].row, own)

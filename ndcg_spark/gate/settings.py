@@ -1,4 +1,4 @@
-"""The gate of a configuration: what a night is compared with, and how much it may lose."""
+"""A configuration's gate: what a night is compared with, and how much it may lose."""
 
 import math
 import re
@@ -83,7 +83,7 @@ class CheckConfig(Strict):
     min_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     min_queries: _Queries | None = None
     severity: Literal["fail", "warn"] = "fail"
-    #: The default is the baselines of the gate.
+    #: The default is the gate's baselines.
     baselines: (
         Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_baselines)] | None
     ) = None
@@ -131,7 +131,7 @@ class CheckConfig(Strict):
 
     @property
     def slice_pair(self) -> tuple[str | None, str | None]:
-        """The attribute and the value of its slice; both None for all queries."""
+        """Its slice's attribute and value; both None for all queries."""
         if self.slice is None:
             return None, None
         attribute, value = self.slice.split("=", 1)
@@ -156,7 +156,7 @@ class CheckConfig(Strict):
 
 
 class GateConfig(Strict):
-    """The gate of a configuration."""
+    """A configuration's gate."""
 
     #: The two-sided level per night: an unchanged system fails in about alpha / 2 of its nights.
     alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
@@ -173,7 +173,7 @@ class GateConfig(Strict):
     check: Annotated[tuple[CheckConfig, ...], Field(min_length=1)]
 
     def checks(self, dataset: str) -> list[tuple[str, CheckConfig]]:
-        """The checks of a dataset, each with its name, such as gate.check[1]."""
+        """A dataset's checks, each with its name, such as gate.check[1]."""
         checks = []
         for number, check in enumerate(self.check, 1):
             if check.datasets is None or dataset in check.datasets:
@@ -200,7 +200,7 @@ class GateConfig(Strict):
 def contradictions(
     gate: GateConfig, cutoffs: list[Cutoff], has_attributes: bool, has_weights: bool
 ) -> Iterator[str]:
-    """Contradictions within a gate or with the rest of a configuration, each with a key's path."""
+    """Contradictions in a gate or with the rest of a configuration, each with its key's path."""
     for number, check in enumerate(gate.check, 1):
         name = f"gate.check[{number}]"
         if check.cutoff not in cutoffs:
@@ -220,7 +220,7 @@ def contradictions(
 
 
 def _contradicting_measure(name: str, check: CheckConfig) -> Iterator[str]:
-    """The limits and options of a check that its measure does not support."""
+    """A check's limits and options that its measure does not support."""
     measure = check.measure
     drop = check.max_drop
     if drop is not None and check.is_of_catalog:

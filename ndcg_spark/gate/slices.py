@@ -20,7 +20,7 @@ from ndcg_spark.tables.format import difference as signed
 from ndcg_spark.text import ACCEPTED, day
 from ndcg_spark.tolerance import DECIMALS
 
-#: The joint level of all slices of a night, so that a warning is rarely wrong.
+#: The joint level for all of a night's slices, so that a warning is rarely wrong.
 _ALPHA = 0.01
 #: A slice is named if it lost more than this multiple of what the check of its run allows.
 _TIMES = 2.0
@@ -44,7 +44,7 @@ class SliceLoss(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """The change of a slice, with the largest p value of its comparisons."""
+    """A slice's change, with the largest p value of its comparisons."""
 
     loss: SliceLoss
     p: float
@@ -60,7 +60,7 @@ def slice_losses(
     references: ReferenceScores,
     values: Mapping[str, Sequence[str]],
 ) -> list[SliceLoss]:
-    """The slices of these runs that lost most, at most three, the largest loss first.
+    """At most three slices of these runs: those that lost most, the largest loss first.
 
     `values`: the values of each attribute. A run is compared by the measure of its strictest check
     that can fail.
@@ -85,7 +85,7 @@ def slice_losses(
 def named_slices(
     gate: GateConfig, dataset: str, losses: Iterable[SliceLoss]
 ) -> tuple[dict[str, str], ...]:
-    """The distinct slices that a check of a dataset or one of these losses names."""
+    """The distinct slices that one of a dataset's checks or one of these losses names."""
     pairs = []
     for _, check in gate.checks(dataset):
         if check.slice is not None:
@@ -125,7 +125,7 @@ def _significant(candidates: Sequence[_Candidate]) -> list[SliceLoss]:
 
 
 def _strictest(inputs: GateInputs, run: str) -> CheckConfig | None:
-    """The strictest check of a run that covers all queries and can fail."""
+    """A run's strictest check that covers all queries and can fail."""
     checks = []
     for _, check in inputs.checks:
         if check.slice is not None or check.weighted or check.measure == JUDGED_RATE:
@@ -145,7 +145,7 @@ def _candidate(
     compared: Comparisons,
     references: ReferenceScores,
 ) -> _Candidate | None:
-    """The change of a slice against the accepted night or, if that is impossible, the good nights.
+    """A slice's change against the accepted night or, if that is impossible, the good nights.
 
     None if it cannot be compared with either.
     """
@@ -180,7 +180,10 @@ def _of_both_readings(beside: BesideReference, question: Question) -> list[Row]:
 
 
 def _beside_good(baseline: Baseline, question: Question, compared: Comparisons) -> list[Row]:
-    """The rows against the good nights, one per side of a change of judgments, if all exist."""
+    """The rows that compare with the good nights: one for each set of judgments if they changed.
+
+    Empty if a row is missing, has too few queries or was not tested.
+    """
     beside = compared.get(baseline.stands_for)
     if beside is None:
         return []
@@ -214,7 +217,7 @@ def _large_enough(rows: list[Row], question: Question) -> list[Row]:
 def _candidate_of_rows(
     check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str
 ) -> _Candidate:
-    """The change of a slice from the comparisons that decide it together."""
+    """A slice's change, from the comparisons that decide it together."""
     first_reading = [row for row in rows if row["reading"] == FIRST]
     difference = statistics.fmean(row["difference"] for row in first_reading)
     allowed = _TIMES * check.allowed(first_reading[-1]["baseline_mean"])

@@ -1,4 +1,4 @@
-"""The decision of a gate as plain data, which the log keeps and commands print."""
+"""A gate's decision as plain data, which the log keeps and commands print."""
 
 import dataclasses
 import json
@@ -59,7 +59,7 @@ class Result:
     allowed_rise: float | None = None
     interval_low: float | None = None
     interval_high: float | None = None
-    #: The larger p value of the two tests, or the p value of the t test if this test alone rules
+    #: The larger of the two tests' p values, or the t test's p value if this test alone rules
     #: out a failure. It is adjusted for the number of hypotheses.
     p: float | None = None
     queries: int | None = None
@@ -71,7 +71,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """The decision of a gate on a night."""
+    """A gate's decision on a night."""
 
     dataset: str
     evaluated_on: str
@@ -80,7 +80,7 @@ class Verdict:
     reason: str | None
     sentence: str
     run: str | None
-    #: The exit code of the verdict, or 0 if the verdict is NONE and the night is accepted.
+    #: The verdict's exit code, or 0 if the verdict is NONE and the night is accepted.
     exit_code: int
     results: tuple[Result, ...]
     warnings: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ def runs_to_accept(results: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def unverified_verdict(dataset: str, evaluated_on: str, reason: str) -> Verdict:
-    """No verdict, because the engine and plain Python disagree about the scores of the night.
+    """No verdict, because the engine and plain Python disagree about the night's scores.
 
     `reason`: why somebody published them nevertheless.
     """
@@ -213,7 +213,7 @@ def accept_command(
 
 
 def acknowledge_command(output: str, file: str | None, dataset: str, evaluated_on: str) -> str:
-    """The command that acknowledges the loss of a night as known."""
+    """The command that acknowledges a night's loss as known."""
     options = {
         "config": file or "FILE",
         "date": evaluated_on,
@@ -248,7 +248,7 @@ def drop_of(result: Mapping[str, Any]) -> float:
 def side_changes(sides: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """The change on each side of a change of judgments: `{"old": -0.0043, "new": -0.0002}`.
 
-    They are of the first reading of unjudged documents, as the difference of the result is. The
+    They are of the first reading of unjudged documents, as the result's difference is. The
     second reading only confirms a loss.
     """
     changes = {}

@@ -1,1 +1,1 @@
-"""From storage to tables: find the files of a path, detect their format, and read them."""
+"""From storage to tables: find a path's files, detect their format, and read them."""

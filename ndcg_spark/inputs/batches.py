@@ -19,9 +19,9 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.shapes import Shape
 
-#: The bytes of each run, by its dataset (None if the rows have the dataset) and its name.
+#: Each run's bytes, by its dataset (None if the rows have the dataset) and its name.
 Runs = Mapping[tuple[str | None, str], int]
-#: The extensions of a file name that belong to the format, not to the name of the run.
+#: The extensions of a file name that belong to the format, not to the run's name.
 _SUFFIXES = {
     ".csv",
     ".tsv",
@@ -131,7 +131,7 @@ def named_by_file(files: list[File], column: str) -> list[File]:
 
 
 def _path_of_run(file: File) -> PurePosixPath:
-    """Return the path that names the run of a file: the file, or the folder of a part file.
+    """Return the path that names a file's run: the file, or the folder of a part file.
 
     It is /runs/bm25 for /runs/bm25/dataset=web/part-0.parquet.
     """
@@ -145,7 +145,7 @@ def _path_of_run(file: File) -> PurePosixPath:
 
 
 def _run_of_path(path: PurePosixPath) -> str:
-    """Return the name of a run: bm25 for bm25.run.gz, and for a folder run=bm25."""
+    """Return a run's name: bm25 for bm25.run.gz, and for a folder run=bm25."""
     if path.name.startswith("run="):
         return urllib.parse.unquote(path.name.removeprefix("run="))
     base = PurePosixPath(path.name.removeprefix("table:").removesuffix(".gz"))
@@ -165,14 +165,14 @@ def files_by_table(files: Iterable[File]) -> list[list[File]]:
 def make_batches(runs: Runs, rows: int) -> tuple[Batch, ...]:
     """Return batches of about MAX_ROWS rows for runs that together have `rows` rows.
 
-    The rows of a run are estimated from its bytes.
+    A run's rows are estimated from its bytes.
     """
     sizes = Counter[str]()
     for (_, name), size in runs.items():
         sizes[name] += size
     total_bytes = max(sizes.total(), 1)
     bytes_before = 0
-    # The first run of each batch, by the number of the batch.
+    # Each batch's first run, by the number of the batch.
     firsts: dict[int, str] = {0: ""}
     for name in sorted(sizes):
         batch = bytes_before * rows // (total_bytes * MAX_ROWS)

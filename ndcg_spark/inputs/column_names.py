@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from ndcg_spark.errors import InputError
 from ndcg_spark.voices import ChooseColumn
 
-#: The aliases of each column, in lower case, with _ instead of - and blanks, from ir_datasets,
+#: Each column's aliases, in lower case, with _ instead of - and blanks, from ir_datasets,
 #: PyTerrier, BEIR, MS MARCO, TREC, MovieLens, RecTools, RePlay, recommenders, RecBole, Surprise,
 #: LensKit, Quepid, OpenSearch, UBI and RAGAS. The names in the second list may mean something else
-#: (the text of a query, scores, positions, categories), so they are used only if a table has no
+#: (a query's text, scores, positions, categories), so they are used only if a table has no
 #: name from the first list. The third list is used only if there is no name from the first two.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "query_id": (

@@ -57,7 +57,7 @@ from ndcg_spark.voices import Convert
 
 #: Characters that a folder's name cannot have, or that an engine treats in a special way.
 _UNSAFE = re.compile(r"[%/\\:*?\"'#={}\[\]^\x00-\x1f\x7f]")
-#: In the name of a link's folder, the prefix of a value.
+#: In the name of a link's folder, a value's prefix.
 _VALUE = "v"
 #: In the name of a link's folder, what stands for null.
 _NULL = "n"
@@ -79,7 +79,7 @@ def frame(
 ) -> DataFrame:
     """Return a user's table as a DataFrame of the session, with the schema's columns that it has.
 
-    `separator` is the name of the separator between the ids of a cell. With `is_ordered`, the order
+    `separator` is the name of the separator between a cell's ids. With `is_ordered`, the order
     of the rows is the rank, and a Spark DataFrame raises InputError, because its rows have no
     order.
     """
@@ -530,7 +530,7 @@ def _append(table: DataFrame, folder: Path) -> None:
 
 
 def materializer(engine: Engine) -> Callable[[Iterable[DataFrame]], DataFrame] | None:
-    """Return a function that stores the batches of a table, so that they can be read several times.
+    """Return a function that stores a table's batches, so that they can be read several times.
 
     Return None if that is expensive. See `Source.materialize`.
     """

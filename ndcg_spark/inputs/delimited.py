@@ -67,7 +67,7 @@ class Delimited:
     has_literal_quotes: bool = False
     #: The labels that stand for grades; empty if grades are numbers.
     labels: Collection[str] = ()
-    #: The last line of each file that has no line end, by the path of the file. This and the next
+    #: The last line of each file that has no line end, by the file's path. This and the next
     #: two grow while files are read.
     unended: dict[str, str] = field(default_factory=dict, compare=False)
     #: The number of comments in each part of TREC text.
@@ -174,7 +174,7 @@ class Delimited:
         return "\n".join(rows).encode(), unclear
 
     def _may_be_row(self, fields: Sequence[str]) -> bool:
-        """Whether a line that begins with # has the fields of a row, including its numbers."""
+        """Whether a line that begins with # has a row's fields, including its numbers."""
         if self._is_run:
             fields = fields[: len(self.fields)]
         if not fields[0].strip("#") or len(fields) != len(self.fields):

@@ -124,6 +124,8 @@ class File:
         default=None, compare=False, repr=False
     )
     stamp: tuple[int, int] = dataclasses.field(default=(0, 0), compare=False, repr=False)
+    #: Whether it is in a temporary folder of this process, which no engine elsewhere can open.
+    is_temporary: bool = False
     #: For a table of Delta, Iceberg or a catalog, the version that is read instead of its files.
     snapshot: Snapshot | None = dataclasses.field(default=None, compare=False, repr=False)
 
@@ -139,7 +141,7 @@ class File:
             # A version of a table never changes, and the rows that were copied from it are scored.
             return False
         system, fs_path = self.storage
-        return _stamp(system.get_file_info(fs_path)) != self.stamp
+        return _stamp(system, system.get_file_info(fs_path)) != self.stamp
 
     @property
     def location(self) -> tuple[fs.FileSystem, str]:
@@ -206,7 +208,7 @@ def list_files(path: str) -> Listing:
                 raise OSError(f"{info.path} is not a regular file, or is a broken link")
     files = []
     for fs_path in sorted(infos):
-        stamp = _stamp(infos[fs_path])
+        stamp = _stamp(place.system, infos[fs_path])
         size, _ = stamp
         address = place.address + fs_path.removeprefix(place.bucket)
         location = (place.system, fs_path)
@@ -329,11 +331,14 @@ def listed_files(table: str, listings: Sequence[Listing]) -> list[File]:
     return list(files.values())
 
 
-def _stamp(info: fs.FileInfo) -> tuple[int, int]:
+def _stamp(system: fs.FileSystem, info: fs.FileInfo) -> tuple[int, int]:
     """Return the size of a file and the time of its last change, which show later changes."""
-    # S3 gives milliseconds when it lists files, but not when it is asked for one file.
     time = info.mtime_ns or 0
-    return info.size or 0, time // 10**9 if time % 10**6 == 0 else time
+    has_whole_milliseconds = time % 10**6 == 0
+    if has_whole_milliseconds and not isinstance(system, fs.LocalFileSystem):
+        # S3 gives milliseconds when it lists files, but not when it is asked for one file.
+        time = time // 10**9 * 10**9
+    return info.size or 0, time
 
 
 def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Sequence[fs.FileInfo]:

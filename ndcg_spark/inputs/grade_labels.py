@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ndcg_spark.text import label_text
-
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+from ndcg_spark.text import PLAIN_NUMBER, label_text
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Labels:
         """The grades of labels that are numbers, by their value: {1.0: 3} for the label "1"."""
         found = {}
         for label, grade in self.grades.items():
-            if _NUMBER.fullmatch(label):
+            if re.fullmatch(PLAIN_NUMBER, label):
                 found[float(label)] = grade
         return found
 

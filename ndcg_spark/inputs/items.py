@@ -168,7 +168,7 @@ def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
     """Raise InputError if a measure needs a column or a number that the table lacks."""
     with about("items"):
         if measures.of_items and not len(table.rows):
-            raise InputError("it has no rows; give the items of the catalog")
+            raise InputError("it has no rows; give the catalog's items")
         for measure in measures.of_items:
             needed = _column_of(measure, measures)
             # A column that the table lacks consists of nulls.

@@ -139,7 +139,7 @@ class JsonLines:
         return table if len(table) == lines == objects else None
 
     def _rows(self, line: str) -> list[dict[str, str | None]] | None:
-        """Return the rows of a line by our names, or None if it is broken."""
+        """Return a line's rows by our names, or None if it is broken."""
         values = self._values(line)
         if values is None:
             return None
@@ -163,7 +163,7 @@ class JsonLines:
         return {} if self.objects is None else self.objects.paths
 
     def _within(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values in the objects of a line, with the values of documents as lists.
+        """Return the values in a line's objects, with the values of documents as lists.
 
         Raise ValueError or TypeError if the objects do not have the expected form.
         """
@@ -234,7 +234,7 @@ def begins_list(text: str) -> bool:
 
 
 def _text(file: File) -> str:
-    """Return the whole text of a file."""
+    """Return a file's whole text."""
     with file.open() as stream:
         return str(stream.read().decode("utf-8-sig", "replace"))
 
@@ -275,7 +275,7 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _documents(row: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Return one row for each document in the lists of a row, with its rank.
+    """Return one row for each document in a row's lists, with its rank.
 
     Return None if they are not lists of the same length. A query without a list becomes a row
     without a document. There are no rows for an empty list.

@@ -109,7 +109,7 @@ def to_arrow(table: Any, wanted: Sequence[str] | None) -> pa.Table:
 
 
 def run_name(run: object) -> str:
-    """Return the name of a run, or raise InputError if it is not text."""
+    """Return a run's name, or raise InputError if it is not text."""
     if isinstance(run, str):
         return run
     raise InputError(f"{run!r} is not a run name; give text")
@@ -394,7 +394,7 @@ def _from_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Tabl
 def _from_queries(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     """Return the rows of {query: {document: number}} or {query: [document, ...]}.
 
-    The order of a list is the rank.
+    A list's order is the rank.
     """
     number = "score" if "score" in wanted else "relevance"
     columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], number: [], "rank": []}

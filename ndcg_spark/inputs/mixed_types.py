@@ -150,7 +150,7 @@ def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _as_lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return lists whose elements have the type of the lists in `kind`."""
-    # The offset of a list is where its elements begin; the last one is the number of elements.
+    # A list's offset is where its elements begin; the last one is the number of elements.
     lengths = compute.fill_null(compute.list_value_length(values), 0)
     ends = compute.cumulative_sum(lengths.cast(pa.int32()))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])

@@ -15,7 +15,7 @@ from ndcg_spark.inputs.query_tables import read_query_table
 from ndcg_spark.voices import NameColumn
 
 #: The name of a measure in a column or in trec_eval: ndcg, ndcg@10, nDCG_10, ndcg_cut_10.
-_NDCG = re.compile(r"ndcg(?:_cut)?(?:[@_](?P<cutoff>\d+|all))?", re.IGNORECASE)
+_NDCG = re.compile(r"ndcg(?:_cut)?(?:[@_](?P<cutoff>[0-9]+|all))?", re.IGNORECASE)
 #: The columns that may have the scores if no column is named after NDCG.
 _SCORES = ("score", "value", "mean")
 _CUTOFFS = ("cutoff", "k")
@@ -96,18 +96,18 @@ def _rows_of_lines(lines: Sequence[str], run: str | None) -> Iterator[OldRow]:
         query_id = None if query == "all" else query
         # In trec_eval, a measure without a cutoff is computed over the whole ranking.
         cutoff = _cutoff(measure["cutoff"])
-        yield OldRow(None, run, query_id, cutoff, has_cutoff=True, number=number)
+        yield OldRow(None, run, query_id, cutoff, has_cutoff=True, number=_number(number))
 
 
 def _cutoff(text: str | None) -> Cutoff:
-    """Return the cutoff in the name of a measure, or None for the whole ranking."""
+    """Return the cutoff in a measure's name, or None for the whole ranking."""
     if text is None or text == "all":
         return None
     return int(text)
 
 
 def _rows_of_table(rows: Sequence[Mapping[str, Any]], *, is_score_named: bool) -> Iterator[OldRow]:
-    """Yield the scores of every row.
+    """Yield every row's scores.
 
     With `is_score_named`, the user has named the column with the scores.
     """
@@ -156,7 +156,7 @@ def _cutoff_of(value: Any) -> Cutoff:
     text = str(value).removesuffix(".0")
     if value is None or text == "all":
         return None
-    if not text.isdecimal() or int(text) < 1:
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
         raise InputError(f"{value!r} is not a cutoff; give ranks from 1, or all")
     return int(text)
 

@@ -55,7 +55,7 @@ class ParquetCopy(NamedTuple):
     filled_columns: set[str]
     #: For text, the paths of the files without rows.
     empty: Sequence[str] = ()
-    #: For text, the last line of each file that has no line end, by the path of the file.
+    #: For text, the last line of each file that has no line end, by the file's path.
     unended: Mapping[str, str] = {}
     #: For TREC text, the number of comment lines.
     comments: int = 0

@@ -25,7 +25,7 @@ from ndcg_spark.text import refuse_alike, rename_advice
 
 #: More slices than this are refused, because they cannot be kinds of queries.
 MAX_SLICES = 1_000
-#: How many characters are searched for the header of a table.
+#: How many characters are searched for a table's header.
 _HEAD = 1 << 16
 #: Columns whose values are on one line; other columns may have line breaks.
 _KEYS = ("dataset", "query_id", "doc_id", "weight")
@@ -57,7 +57,7 @@ def read_query_table(config: TableConfig, table: str, has_prose: bool = False) -
 
 
 def _listings(config: TableConfig) -> list[Listing]:
-    """Return the files of each path. Raise InputError for a table or a version of one."""
+    """Return each path's files. Raise InputError for a table or a version of one."""
     if config.as_of is not None or any(path.startswith("table:") for path in config.path):
         what = f"{config.path[0]} is a table or a version of one"
         raise InputError(f"{what}; write its rows as Parquet")
@@ -164,7 +164,8 @@ def _separator(lines: str, kind: str, mapped: Collection[str]) -> str:
     separator = mapped_separator(lines[:_HEAD], first, mapped, own) or own
     if not separator:
         what = f"the first line {first[:200]!r} has none of the names {', '.join(mapped)}"
-        raise InputError(f"{what}; correct the names, or end the name of the file in .csv or .tsv")
+        to_do = "correct the names, or give the file a .csv or .tsv extension"
+        raise InputError(f"{what}; {to_do}")
     return separator
 
 

@@ -2,7 +2,7 @@
 
 A field that begins with a quote ends with one, and a doubled quote within it is a quote (RFC 4180).
 It may contain separators and line breaks. A line that breaks this rule is not a row. Many tools
-write TSV without a rule for quotes (Google Sheets, MS MARCO). In such files, the quotes of a field
+write TSV without a rule for quotes (Google Sheets, MS MARCO). In such files, a field's quotes
 belong to its value, unless the field needs them or the column names are also in quotes.
 """
 
@@ -17,7 +17,7 @@ NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 #: A row over several lines with more characters than this is caused by a quote that is not closed.
 #: Excel cells have up to 32,767 characters.
 _MAX_ROW = 1 << 20
-#: The text between the quotes of a field, and a field, where S is the separator. No quantifier is
+#: The text between a field's quotes, and a field, where S is the separator. No quantifier is
 #: possessive, because Python 3.11 before 3.11.5 does not match possessive groups correctly.
 _BODY = r'[^"]*(?:""[^"]*)*'
 _FIELD = rf'(?:"{_BODY}"(?=S|\Z)|(?!")[^S]*)'
@@ -123,7 +123,7 @@ class Quotes:
     def _end(self, lines: Sequence[str], at: int) -> int:
         """Return the number of the line after the row that begins in line `at`.
 
-        Return _NONE if the quotes of the row are malformed, and _OPEN if it does not end.
+        Return _NONE if the row's quotes are malformed, and _OPEN if it does not end.
         """
         patterns = _BY_SEPARATOR[self.separator]
         if patterns.closed.fullmatch(lines[at]):
@@ -221,7 +221,7 @@ class Quotes:
         return f'"{doubled}"'
 
     def _fields(self, text: str) -> list[str]:
-        """Return the fields of a row as they are written, with their quotes.
+        """Return a row's fields as they are written, with their quotes.
 
         Return an empty list if the quotes are malformed.
         """
@@ -305,7 +305,7 @@ def _first_row(text: str, separator: str) -> str:
 
 
 def _unquoted(field: str) -> str:
-    """Return the value of a field, without outer quotes and with doubled quotes as one."""
+    """Return a field's value, without outer quotes and with doubled quotes as one."""
     if not field.startswith('"'):
         return field
     return field[1:-1].replace('""', '"')

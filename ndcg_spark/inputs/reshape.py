@@ -17,7 +17,7 @@ from ndcg_spark.inputs.mixed_types import is_list
 from ndcg_spark.inputs.objects import Objects, flattened
 from ndcg_spark.voices import IN_ORDER, Advice, Do, Either, SplitIds
 
-#: The regular expressions for separators between the ids of a cell, by name. Blanks around ids are
+#: The regular expressions for separators between a cell's ids, by name. Blanks around ids are
 #: ignored.
 SEPARATORS = {
     "blank": r"[ \t]+",
@@ -34,7 +34,7 @@ _NUMBERS = re.compile(r"([0-9]+)")
 
 
 def split_ids(cells: pa.ChunkedArray, separator: str) -> pa.ChunkedArray:
-    """Return the ids of each cell as a list; an empty cell has an empty list.
+    """Return each cell's ids as a list; an empty cell has an empty list.
 
     Raise InputError for lists in brackets, as Python writes them.
     """
@@ -57,7 +57,7 @@ def _split(texts: pa.Array, separator: str) -> pa.Array:
     is_empty = compute.equal(texts, "")
     lengths = compute.if_else(is_empty, pa.scalar(0, lengths.type), lengths)
     ends = compute.cumulative_sum(lengths).cast(pa.int32())
-    # The offset of a list is where its elements begin; the last one is the number of elements.
+    # A list's offset is where its elements begin; the last one is the number of elements.
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
     values = compute.list_flatten(ids.filter(compute.invert(is_empty)))
     return pa.ListArray.from_arrays(offsets, values.cast(pa.string()))
@@ -85,7 +85,7 @@ def one_row_each(
     The position in the cell is the rank.
     """
     lists = split_ids(columns["doc_id"], separator).combine_chunks()
-    # The cell of each document, by its position among the cells.
+    # Each document's cell, by its position among the cells.
     cells = compute.list_parent_indices(lists)
     rows = {name: column.take(cells) for name, column in columns.items()}
     rows["doc_id"] = pa.chunked_array([compute.list_flatten(lists)])
@@ -111,13 +111,13 @@ class Positions:
     keys: Sequence[str]
     #: The number of rows of each list so far.
     _counts: dict[Any, int] = field(default_factory=dict)
-    #: The file of the last row of each list.
+    #: The file of each list's last row.
     _last_file: dict[Any, str] = field(default_factory=dict)
     #: The first two files of each list that has rows in several files.
     _split_lists: dict[Any, tuple[str, str]] = field(default_factory=dict)
 
     def ranks(self, table: pa.Table, file: File) -> pa.Array:
-        """Return the rank of each row, in the order of the rows."""
+        """Return each row's rank, in the order of the rows."""
         texts = {}
         for name in self.keys:
             column = table[name]
@@ -196,7 +196,7 @@ class Reshape:
     positions: Positions | None
 
     def table(self, rows: pa.Table, file: File) -> pa.Table:
-        """Return the changed rows of a file."""
+        """Return a file's changed rows."""
         if self.objects is not None:
             rows = flattened(rows, self.objects)
         if self.separator is not None:

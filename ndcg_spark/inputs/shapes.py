@@ -1,4 +1,4 @@
-"""Decides how to read the text files of a table: by their format, the number of fields in a line,
+"""Decides how to read a table's text files: by their format, the number of fields in a line,
 and the names of the fields.
 """
 
@@ -70,7 +70,7 @@ _GZIP_START = "\x1f\ufffd"
 _COMPRESSED = (
     "which are compressed with gzip; end the file name in .gz, or send the pipe through zcat"
 )
-#: The number of first lines that show the shape of a file.
+#: The number of first lines that show a file's shape.
 _LINES = 200
 _LINE_END = re.compile(r"\r\n?|\n")
 #: A line of ranker features: a grade, a query, and numbered values, if there are any.
@@ -105,7 +105,7 @@ class Shape:
     has_lists: bool = False
     #: Which of our columns are within objects of a row.
     objects: Objects | None = None
-    #: The separator between the ids of a cell, by its name in `reshape`; None if a cell has one id.
+    #: The separator between a cell's ids, by its name in `reshape`; None if a cell has one id.
     separator_of_ids: str | None = None
     #: Whether the order of the rows is the rank.
     is_ordered: bool = False
@@ -449,7 +449,7 @@ class _Sample:
 
     table: TableContext
     lines: Sequence[str]
-    #: The fields of each line.
+    #: Each line's fields.
     rows: Sequence[Sequence[str]]
     #: The number of fields that most lines have.
     fields: int
@@ -470,7 +470,7 @@ class _Sample:
 
 
 def _sample(lines: Sequence[str], separator: str | None, table: TableContext) -> _Sample:
-    """Return the first lines of a table, split into their fields."""
+    """Return a table's first lines, split into their fields."""
     rows = _rows(lines, separator, table.name == "results")
     fields = mode(map(len, rows)) if rows else max(_layouts(table))
     whole = [row for row in rows if len(row) == fields]
@@ -656,13 +656,13 @@ def _likely_fields(usual: pd.DataFrame, table: TableContext) -> tuple[tuple[str,
 
 
 def _has_ranks(usual: pd.DataFrame) -> bool:
-    """Whether the third field numbers the lines of each query: 1, 2, 3."""
+    """Whether the third field numbers each query's lines: 1, 2, 3."""
     counted = usual.groupby(0).cumcount() + 1
     return bool((usual[2] == counted.astype(str)).all())
 
 
 def _rows(lines: Sequence[str], separator: str | None, is_run: bool) -> list[list[str]]:
-    """Return the fields of each line. Without a separator, blanks separate them."""
+    """Return each line's fields. Without a separator, blanks separate them."""
     rows = []
     for line in lines:
         if separator:

@@ -141,7 +141,7 @@ def read_judgments(
     """Return the judgments (qrels) with the columns that are stored.
 
     These are some of dataset, query_id, doc_id and relevance. `config.grades` has the grades of
-    labels. If `config.relevance` is given, it is the grade of every row, and grades in the files
+    labels. If `config.relevance` is given, it is every row's grade, and grades in the files
     are ignored. A table without grades has grade 1 in every row, unless `graded` requires grades.
     `shared_with` is the configuration of the results if they are in the same files.
     """

@@ -1,4 +1,4 @@
-"""Opens the storage of a path: this machine, or one that pyarrow.fs knows by its scheme, such as
+"""Opens a path's storage: this machine, or one that pyarrow.fs knows by its scheme, such as
 s3:// and hdfs://.
 """
 

@@ -5,6 +5,7 @@ the rows that they return. The engine reads a table of a catalog that it knows.
 """
 
 import contextlib
+import dataclasses
 import functools
 import importlib.util
 import shutil
@@ -305,7 +306,7 @@ def _is_read_in_place(
     """Whether every engine reads these files as they are. Otherwise they are copied in `types`."""
     if shape.kind != "parquet" or shape.in_both:
         return False
-    if not engine.sees_local_files and engine.kind == "connect" and files[0].is_local:
+    if not engine.sees_local_files and any(_is_only_here(engine, file) for file in files):
         return False
     for footer in footers:
         # Not every engine reads files with different columns or types.
@@ -318,6 +319,11 @@ def _is_read_in_place(
             if column in types and pa.types.is_unsigned_integer(kind):
                 return False
     return True
+
+
+def _is_only_here(engine: Engine, file: File) -> bool:
+    """Whether an engine elsewhere cannot open the file. A cluster may share local paths."""
+    return file.is_temporary or (engine.kind == "connect" and file.is_local)
 
 
 def _plain_copy(
@@ -416,23 +422,43 @@ def _listing(engine: Engine, config: TableConfig, path: str) -> Listing:
     """Return the files of a path, or one file that stands for a table or for the path itself."""
     if path.startswith(_CATALOG):
         return Listing(path, [_catalog_table(engine, path, config.as_of)])
+    if Path(path).is_fifo():
+        return _pipe_listing(engine.scratch, path)
     try:
-        if Path(path).is_fifo():
-            return list_files(_pipe_copy(engine.scratch, path))
-        listing = list_files(engine.addressed(path))
+        listing = _listing_here(engine, path)
     except TableLogError as log:
         if not _is_delta_table(engine, path, log):
             raise
         return Listing(path, [_delta(path, config.as_of)])
-    except NoStorageError:
-        if engine.sees_local_files:
-            raise
-    else:
-        if listing.files or engine.sees_local_files or not is_local(path):
-            return listing
+    if listing is not None:
+        return listing
     # Only the engine can open the path, which then stands for all files below it.
     _refuse_logs_of_engine(engine, path)
     return Listing(path, [File(path, 0)])
+
+
+def _listing_here(engine: Engine, path: str) -> Listing | None:
+    """Return the files of a path as this process sees them; None if only the engine can see them.
+
+    Raise NoStorageError for an unknown storage if the engine sees no more than this process.
+    """
+    try:
+        listing = list_files(engine.addressed(path))
+    except NoStorageError:
+        if engine.sees_local_files:
+            raise
+        return None
+    may_be_elsewhere = is_local(path) and not engine.sees_local_files
+    if not listing.files and may_be_elsewhere:
+        return None
+    return listing
+
+
+def _pipe_listing(scratch: Scratch, path: str) -> Listing:
+    """Return the copy of a pipe."""
+    listing = list_files(_pipe_copy(scratch, path))
+    files = [dataclasses.replace(file, is_temporary=True) for file in listing.files]
+    return listing._replace(files=files)
 
 
 def _is_delta_table(engine: Engine, path: str, log: TableLogError) -> bool:

@@ -29,7 +29,7 @@ from ndcg_spark.schemas import FAULT, LINE
 StoredRow = dict[str, Any]
 #: Text columns whose values repeat, by our names: each distinct value is read once.
 _REPEATED = ("dataset", "run", "query_id", "status")
-#: The separator between run and query in the key of a list; no name contains it.
+#: The separator between run and query in a list's key; no name contains it.
 _BETWEEN = "\0"
 #: In a row, the prefix of the name of a column with lists of structs.
 _STRUCTS = "structs: "
@@ -47,7 +47,7 @@ class Wanted(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class StoredRows:
-    """Parquet files with the rows of a table."""
+    """Parquet files with a table's rows."""
 
     files: Sequence[File]
     #: The names of our columns in the files and their folders if they differ.

@@ -9,7 +9,7 @@ from ndcg_spark.steps import report_step
 
 
 def taken_over(night: Night, known: Nights) -> Night | None:
-    """The previous evaluation of this night whose acceptance or acknowledgement applies to it too.
+    """The night's previous evaluation whose acceptance or acknowledgement applies to it too.
 
     None if nobody accepted or acknowledged it, or if it had different rows or options.
     """
@@ -46,7 +46,7 @@ def _warn_of_ended(night: Night, before: Night, file: str | None) -> None:
 
 
 def _accepted(night: Night, known: Nights) -> Iterator[Night]:
-    """The previous evaluation of this night, if somebody accepted or acknowledged it."""
+    """The night's previous evaluation, if somebody accepted or acknowledged it."""
     for before in known:
         is_same = (before.dataset, before.evaluated_on) == (night.dataset, night.evaluated_on)
         if is_same and (before.row["accepted"] or before.row["acknowledged"]):
@@ -54,7 +54,7 @@ def _accepted(night: Night, known: Nights) -> Iterator[Night]:
 
 
 def _inputs_of(night: Night) -> Mapping[str, Any]:
-    """What the scores of a night depend on: the rows that were read, and the options."""
+    """What a night's scores depend on: the rows that were read, and the options."""
     record = night.record
     return {
         "options": record["options"],

@@ -23,7 +23,7 @@ from ndcg_spark.steps import report_step
 def open_items(
     engine: Engine, config: EvaluationConfig, measures: MeasureSet
 ) -> EngineItems | None:
-    """Read the items of the catalog for the engine. None if no measure needs them."""
+    """Read the catalog's items for the engine. None if no measure needs them."""
     if not measures.of_items:
         return None
     if config.items is None:

@@ -63,13 +63,8 @@ def check_inputs(config: EvaluationConfig) -> dict[str, Any]:
         rows = split_slices(means).all_queries
         # While the engine is open, because it reads the examples for the message.
         refuse_low_judged_rates(config, checked, rows)
-    counts = {}
-    for name, count in checked.counts(0).items():
-        # Nothing is scored.
-        if not name.endswith("_scores"):
-            counts[name] = count
     return {
-        "counts": counts,
+        "counts": checked.input_counts(),
         "rejected": [dataclasses.asdict(rejection) for rejection in checked.rejections],
         "datasets_without_results": checked.datasets_without_results,
         "judged_rate": rows,

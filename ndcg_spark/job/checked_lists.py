@@ -40,7 +40,7 @@ class CheckedLists(NamedTuple):
 
 
 def read_lists(engine: Engine, config: EvaluationConfig) -> CheckedLists:
-    """Read the results of a configuration. Raises InputError if they break a rule."""
+    """Read a configuration's results. Raises InputError if they break a rule."""
     source = results_source(engine, config)
     report_notes(source)
     with translated_failures([source]):
@@ -56,7 +56,7 @@ def read_lists(engine: Engine, config: EvaluationConfig) -> CheckedLists:
 
 @contextlib.contextmanager
 def counted_refusals(*checked: CheckedLists) -> Iterator[None]:
-    """Translate the failures of a plan over these lists.
+    """Translate a plan's failures over these lists.
 
     If the plan refuses a document that occurs twice, the error says how many there are.
     """

@@ -45,7 +45,7 @@ from ndcg_spark.voices import Notice
 def compare_judgments(
     engine: Engine, a: EvaluationConfig, b: EvaluationConfig
 ) -> tuple[pa.Table, Convention]:
-    """The table AGREEMENTS of the judgments of two configurations, and the convention that is used.
+    """The table AGREEMENTS for two configurations' judgments, and the convention that is used.
 
     If the first has results, their runs are ranked under both, at its deepest cutoff.
     """
@@ -69,7 +69,7 @@ def compare_judgments(
 def _both_judgments(
     engine: Engine, context: Context | None, a: EvaluationConfig, b: EvaluationConfig
 ) -> tuple[list[DataFrame], list[Seen]]:
-    """The valid judgments of both sides, and all inputs that were read.
+    """Both sides' valid judgments, and all inputs that were read.
 
     The judgments of `a` are those of the context, if there is one.
     """
@@ -98,7 +98,7 @@ def _both_judgments(
 
 
 def _means_under_both(context: Context, sides: Sequence[DataFrame]) -> pd.DataFrame:
-    """The mean NDCG of each run under the judgments of either side, at the deepest cutoff."""
+    """Each run's mean NDCG under the judgments of either side, at the deepest cutoff."""
     deepest = context.config.cutoffs[-1:]
     evaluation = dataclasses.replace(context.evaluation, cutoffs=deepest, measures=NDCG_ONLY)
     results, runs = context.checked.needed_results, context.checked.runs()
@@ -114,7 +114,10 @@ def _means_under_both(context: Context, sides: Sequence[DataFrame]) -> pd.DataFr
 
 
 def _agreements(pairs: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row of AGREEMENTS for each dataset. Warns if both sides judge no document in common."""
+    """A row of AGREEMENTS for each dataset.
+
+    Warns if the two sides have no judged documents in common.
+    """
     means_by_dataset = dict(iter(means.groupby("dataset")))
     rows = []
     for name, own in pairs.groupby("dataset"):

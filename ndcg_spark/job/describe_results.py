@@ -38,7 +38,7 @@ Keep = Callable[[DataFrame], AbstractContextManager[DataFrame]]
 
 
 def measures_for(items: ItemsConfig | None) -> list[str]:
-    """The measures that can be computed with the items of a configuration."""
+    """The measures that can be computed with a configuration's items."""
     has_interactions = items is not None and items.interactions is not None
     return default_measures(has_items=items is not None, has_interactions=has_interactions)
 
@@ -119,7 +119,7 @@ def described_rows(
 def _row(
     of_run: Mapping[str, Any], of_lists: Mapping[str, Any], measures: MeasureSet, dataset: str
 ) -> Row:
-    """The measures of a run at a cutoff, and the means of its list measures."""
+    """A run's measures at a cutoff, and the means of its list measures."""
     # `run_measures` writes 0 for the whole ranking.
     cutoff = of_run["cutoff"] or None
     row = {"dataset": of_run.get("dataset", dataset), "run": of_run["run"], "cutoff": cutoff}

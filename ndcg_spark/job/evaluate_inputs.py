@@ -186,7 +186,7 @@ class Scored(NamedTuple):
     verified: str
     #: The datasets that are judged but have no results.
     datasets_without_results: Sequence[str] = ()
-    #: The fingerprint of the items of the catalog, if measures look any up.
+    #: The fingerprint of the catalog's items, if measures look any up.
     items_fingerprint: str | None = None
 
 
@@ -200,7 +200,7 @@ def score_unpublished(
     """
     if not engine.sees_local_files:
         raise EngineError(
-            f"engine: {engine.name} does not read the files of this machine; give session="
+            f"engine: {engine.name} does not read files on this machine; give session="
         )
     context, tables = _with_query_tables(read_inputs(engine, config))
     with count_refusals(context):
@@ -240,7 +240,7 @@ def _warn_of_unmatched(attributes: pa.Table | None, means: DatasetScores) -> Non
 
 @contextlib.contextmanager
 def _failures_logged(config: EvaluationConfig) -> Iterator[None]:
-    """Log a failure of the block in the output, unless the configuration is wrong."""
+    """Log the block's failure in the output, unless the configuration is wrong."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The dates of a range, evaluated in order by one engine."""
+"""Evaluates a range of dates, in order and on one engine."""
 
 import dataclasses
 import datetime
@@ -26,7 +26,7 @@ from ndcg_spark.scratch import Scratch
 from ndcg_spark.steps import report_step
 from ndcg_spark.voices import Either, Give, Notice
 
-#: The exit codes of a date, the worst first. Other failures end the range.
+#: A date's exit codes, the worst first. Other failures end the range.
 _WORST = (InputError.exit_code, GATE_FAILED, NO_VERDICT, DONE)
 
 
@@ -69,7 +69,7 @@ def dates_between(first: str, last: str) -> list[str]:
 
 
 def worst_of(evaluated: Sequence[Evaluated]) -> int:
-    """The exit code of a range: its worst date's code; at least 6 (no verdict) if it stopped."""
+    """A range's exit code: its worst date's code; at least 6 (no verdict) if it stopped."""
     codes = {one.exit_code for one in evaluated}
     if any(one.stopped for one in evaluated):
         codes.add(NO_VERDICT)
@@ -85,7 +85,7 @@ def evaluate_range(
     `configs` has the configuration of each date. A date whose input is missing or refused is
     skipped; any other failure is raised and ends the range. `accept_first` is the reason for
     accepting the first published night as a baseline. Without it, the range ends after a date that
-    ended the acceptance of a night, unless it is the last date.
+    ended a night's acceptance, unless it is the last date.
     """
     _refuse_unusable(configs, accept_first)
     reason = accept_first
@@ -108,7 +108,7 @@ def evaluate_range(
 def _refuse_unusable(configs: Sequence[EvaluationConfig], accept_first: str | None) -> None:
     first, last = configs[0], configs[-1]
     if first.output is None:
-        what = "the nights of a range are published, but there is no output"
+        what = "a range of nights is published, but there is no output"
         raise ConfigurationError(what, Give("output", words="give"), option="from")
     if accept_first is not None:
         refuse_no_reason(accept_first, "accept-first")

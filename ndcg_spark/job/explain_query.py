@@ -48,7 +48,7 @@ _COMPARED = 20_000
 
 
 def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainRequest) -> Explained:
-    """The explanations of a query as this configuration would score it, from its inputs.
+    """A query's explanations as this configuration would score it, from its inputs.
 
     Both tables are validated first, so nothing is explained that would not be scored.
     """
@@ -113,7 +113,7 @@ def _not_judged(query: str, queries: int, names: Iterable[str]) -> Configuration
 
 @read_again
 def explain_night(output: str, date: str | None, request: ExplainRequest) -> Explained:
-    """The explanations of a query of one night, the newest if no date is given.
+    """One query's explanations on one night, the newest if no date is given.
 
     The night may be compared with another night.
     """
@@ -124,7 +124,7 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
     scores = _scores_of_query(night, request.query)
     cutoff = _kept_cutoff(night, scores, request)
     has_other_night = request.baseline_date is not None
-    # The baseline of another night is not a run of this one.
+    # Another night's baseline is not a run of this one.
     own_request = dataclasses.replace(request, baseline=None) if has_other_night else request
     runs = own_request.runs(sorted(row["run"] for row in scores if row["cutoff"] == cutoff))
     facts = _facts_of_query(night, runs, cutoff, request.query)
@@ -144,7 +144,7 @@ def explain_night(output: str, date: str | None, request: ExplainRequest) -> Exp
 
 
 def _scores_of_query(night: Night, query: str) -> list[dict[str, Any]]:
-    """The scores of a query. Raises ConfigurationError if it is not judged, or if the night keeps
+    """A query's scores. Raises ConfigurationError if it is not judged, or if the night keeps
     no documents.
     """
     scores = night_rows(night, "query_scores", query_id=[query])
@@ -177,7 +177,7 @@ def _facts_of_query(
     cutoff: Cutoff,
     query: str,
 ) -> dict[str, Facts]:
-    """The facts of the lists that a night keeps, by run."""
+    """The facts about the lists that a night keeps, by run."""
     kept = read_facts(night, runs, cutoff, [query])
     return {run: facts for (run, _), facts in kept.items()}
 
@@ -188,7 +188,7 @@ def _baselines(
     cutoff: Cutoff,
     request: ExplainRequest,
 ) -> dict[str, ExplainedBaseline]:
-    """The baseline of each run in another night: the requested run, or the run of the same name."""
+    """Each run's baseline in another night: the requested run, or the run with the same name."""
     (rows,) = read_dataset_scores([other])
     known_runs = {row["run"] for row in rows}
     baseline = request.baseline
@@ -219,7 +219,7 @@ def _not_kept(night: Night, query: str) -> ConfigurationError:
 def read_facts(
     night: Night, runs: Sequence[str], cutoff: int | None, queries: Sequence[str]
 ) -> dict[tuple[str, str], Facts]:
-    """The facts of the lists whose documents a night keeps, by run and query.
+    """The facts about the lists whose documents a night keeps, by run and query.
 
     Only lists of these runs and queries are read.
     """
@@ -229,7 +229,7 @@ def read_facts(
     preset = night.record["convention"].partition(" ")[0]
     convention = Convention(**night.record["options"], based_on=preset)
     keeps_all = keeps_whole_lists(night)
-    #: By run and query; the run of an ideal ranking is None.
+    #: By run and query; an ideal ranking's run is None.
     lists: dict[tuple[str | None, str], list[Row]] = {}
     for row in night_rows(night, "ranked_documents", query_id=queries, run=[*runs, None]):
         lists.setdefault((row["run"], row["query_id"]), []).append(row)
@@ -238,7 +238,7 @@ def read_facts(
     for score in night_rows(night, "query_scores", query_id=queries, run=runs, cutoff=[cutoff]):
         run, query = score["run"], score["query_id"]
         own = lists.get((run, query), [])
-        # A list without documents is kept if the ideal ranking of its query is kept.
+        # A list without documents is kept if its query's ideal ranking is kept.
         is_empty_list = score["returned"] == 0 and query in kept_queries
         if keeps_all or own or is_empty_list:
             ideal = lists.get((None, query), [])
@@ -252,7 +252,7 @@ def _kept_facts(
     ideal: Sequence[Row],
     convention: Convention,
 ) -> Facts:
-    """The facts of a list, from the documents that a night keeps of it and of the ideal ranking."""
+    """The facts about a list, from its documents and its ideal ranking that a night keeps."""
     returned = []
     judged: list[Row] = []
     for row in own:
@@ -265,7 +265,7 @@ def _kept_facts(
 
 
 def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:
-    """Raise ConfigurationError if a night of an older version lacks tie groups that are needed."""
+    """Raise ConfigurationError if a night from an older version lacks required tie groups."""
     if not all(one.knows_ties for one in facts):
         raise ConfigurationError(
             f"documents: {night} was written by a version that kept no tie groups, so with "
@@ -319,7 +319,7 @@ def night_documents_to_judge(
     """The first rows of TO_JUDGE, at most `limit`, the largest weight first, for one run or all.
 
     With a baseline, which is another night, another run or both, the documents of both sides are
-    listed. The weight of a document is then how far its discounts on the two sides differ, because
+    listed. A document's weight is then how far its discounts on the two sides differ, because
     that is how much judging it can change.
     """
     known = committed(output)
@@ -332,7 +332,7 @@ def night_documents_to_judge(
         sentence = f"{nights[0]} would be compared with itself; choose a different night"
         raise ConfigurationError(sentence, option="baseline-date")
     for night, other in zip(nights, others, strict=False):
-        # The documents of a night do not show what the other judgments contain.
+        # A night's documents do not show what the other judgments contain.
         if not has_judgments_of(other, night):
             what = f"{other} has different judgments from {night}"
             what += ", so some of its documents may be judged"

@@ -64,7 +64,7 @@ _DIFFERENT = (
 
 
 def usable_gate(config: EvaluationConfig, accepted: str | None = None) -> GateConfig:
-    """The gate of a configuration.
+    """A configuration's gate.
 
     Raises ConfigurationError if there is none, or if its verdict or an acceptance cannot be
     published.
@@ -160,14 +160,14 @@ def _replaced(night: log.Night, written: Sequence[log.Night]) -> bool:
 
 
 def _with_known_loss(night: log.Night, same: log.Night | None) -> log.Night:
-    """The night, with the acknowledgement of an evaluation of the same rows."""
+    """The night, with the acknowledgement from an earlier evaluation of the same rows."""
     if same is None:
         return night
     return dataclasses.replace(night, row={**night.row, "acknowledged": same.row["acknowledged"]})
 
 
 def _acceptance(accepted: str | None, same: log.Night | None) -> Acceptance | None:
-    """Why a night is accepted: for the given reason, or as for an evaluation of the same rows."""
+    """Why a night is accepted: for the given reason, or as an evaluation of the same rows was."""
     if accepted is not None:
         return Acceptance(accepted)
     return None if same is None else acceptance_of(same)
@@ -187,7 +187,7 @@ def gate_published(
     dataset: str | None,
     decision: Decision = NO_DECISION,
 ) -> list[Verdict]:
-    """The verdicts of the configured gate on the nights of its date, for all datasets or for one.
+    """The configured gate's verdicts on its date's nights, for all datasets or for one.
 
     The nights do not change, except that the log records decisions about them.
     """
@@ -240,7 +240,7 @@ def _record_acknowledgement(night: log.Night, decision: Decision) -> None:
     until = until_date(night.evaluated_on, decision.until)
     log.revise(night, acknowledged={"reason": decision.acknowledged, "until": until})
     report_step("acknowledged", f"{night}, until {until}: {decision.acknowledged}")
-    kept = "the exit code of this command remains that of the verdict"
+    kept = "this command's exit code is still the verdict's"
     report_step("note", f"{kept}; later nights that are not worse exit with {DONE}")
 
 
@@ -281,7 +281,7 @@ def date_to_judge(output: str, dataset: str | None = None) -> datetime.date | No
     """The date that a gate judges if none is named: that of the newest night, or None without
     nights.
 
-    Raises StorageError if the log of a later date is damaged.
+    Raises StorageError if a later date's log is damaged.
     """
     newest = newest_date(log.committed(output), dataset)
     return datetime.date.fromisoformat(newest) if newest else None

@@ -1,4 +1,4 @@
-"""The inputs of a command, which are opened on an engine, checked and reported, and their scores.
+"""A command's inputs, which are opened on an engine, checked and reported, and their scores.
 
 Scores are computed batch by batch.
 """
@@ -219,7 +219,7 @@ class PlanRefusedError(InputError):
 def translated_failures(
     sources: Sequence[Source] = (), output: str | None = None
 ) -> Iterator[None]:
-    """Run the block, and turn an exception of the engine into an error that says what is at fault:
+    """Run the block, and turn an engine exception into an error that says what is at fault:
     a row, the convention, the `output` if the block writes it, or the engine.
     """
     try:
@@ -278,7 +278,7 @@ def count_refusals(context: Context) -> Iterator[None]:
                 refuse_duplicates(checked, *context.sources, convention)
         if refusal.code == MISSING_QUERY.code:
             example = MISSING_QUERY.example_in(refusal.sentence)
-            sentence = MISSING_QUERY.sentence(example, checked.counts(0)["missing_queries"])
+            sentence = MISSING_QUERY.sentence(example, checked.input_counts()["missing_queries"])
             raise PlanRefusedError(refusal.code, sentence) from refusal
         raise
 
@@ -288,14 +288,14 @@ class BatchScores(NamedTuple):
 
     #: The table QUERY_SCORES.
     query_scores: DataFrame
-    #: The runs of the batch.
+    #: The batch's runs.
     runs: DataFrame
-    #: All lists of the batch, if measures of the catalog are requested.
+    #: All lists of the batch, if catalog measures are requested.
     shown: DataFrame | None = None
 
 
 def scores_by_batch(context: Context) -> Iterator[BatchScores]:
-    """The scores of each batch of results. Lists that all measures share are ranked only once."""
+    """The scores for each batch of results. Lists that all measures share are ranked only once."""
     checked, evaluation = context.checked, context.evaluation
     key = query_key(checked.judgments.columns)
     for batch, (results, runs) in zip(checked.by_batch, context.lists, strict=True):
@@ -323,7 +323,7 @@ def _can_share_lists(evaluation: Evaluation) -> bool:
 def _scores_of_shared_lists(
     context: Context, batch: CheckedTables, runs: DataFrame
 ) -> Iterator[BatchScores]:
-    """Rank the lists of a batch, and yield all scores of these lists."""
+    """Rank a batch's lists, and yield all scores of these lists."""
     evaluation, judgments = context.evaluation, batch.judgments
     key = query_key(judgments.columns)
     convention, depth = evaluation.convention, evaluation.depth

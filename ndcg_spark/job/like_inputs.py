@@ -1,4 +1,4 @@
-"""The scores of an earlier job and its inputs: read, partly fetched, and scored by the engine."""
+"""An earlier job's scores and its inputs: read, partly fetched, and scored by the engine."""
 
 import dataclasses
 import random
@@ -36,7 +36,7 @@ _TIMES_FOR_MEANS = 4
 _QUERIES, _OF_A_KIND = 150, 25
 #: The means of long inputs are compared at few cutoffs.
 FEW_CUTOFFS = (10, 5, 1, 3, 20, 100, None)
-#: The keys of a configuration that have no effect here.
+#: The configuration keys that have no effect here.
 _NOT_USED = ("output", "documents", "gate", "query_weights", "query_attributes")
 #: The convention that reads the inputs: it refuses no row that any convention can score.
 _LENIENT = Convention(
@@ -49,7 +49,7 @@ _LENIENT = Convention(
 
 @dataclasses.dataclass
 class OldInputs:
-    """The inputs of an evaluation, with the scores of the earlier job."""
+    """An evaluation's inputs, with the earlier job's scores."""
 
     context: Context
     targets: Targets
@@ -188,7 +188,7 @@ def _read_run(
 
 
 def whole_or_sampled(inputs: OldInputs) -> tuple[list[OldList], bool]:
-    """All lists if there are few, or else the lists of a sample; and whether they are all lists.
+    """All lists if there are few, or else a sample's lists; and whether they are all lists.
 
     Returns no lists if only means are known and there are too many lists, because a mean needs all.
     """
@@ -267,7 +267,7 @@ def pair_of_score(place: ScoreKey, inputs: OldInputs) -> Pair:
 
 
 def scored_by_engine(inputs: OldInputs, trial: Trial) -> dict[ScoreKey, Ours] | None:
-    """The engine's scores of all lists, or None if the convention refuses the inputs."""
+    """The engine's scores for all lists, or None if the convention refuses the inputs."""
     targets, context = inputs.targets, inputs.context
     checked = context.checked
     evaluation = dataclasses.replace(

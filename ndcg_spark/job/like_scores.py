@@ -1,7 +1,7 @@
-"""Find the convention that gives the scores of an earlier job, from the same judgments and results.
+"""Find the convention that gives an earlier job's scores, from the same judgments and results.
 
 Conventions are tried on lists that this process scores, which may be a sample. A convention that
-gives the scores of these lists is checked on all rows with the engine. If the score of a query
+gives the scores of these lists is checked on all rows with the engine. If a query's score
 differs there, its lists are added to the sample, and the search continues.
 """
 
@@ -272,7 +272,7 @@ class _ReadingSearch:
         return 2 * len(near) >= len(telling)
 
     def _difference(self, trial: Trial, row: Compared) -> Difference:
-        """A score that differs, with the list of its query."""
+        """A score that differs, with its query's list."""
         place = row.place
         cutoff = place.cutoff if self.inputs.targets.knows_cutoffs else trial.cutoff
         found = Difference(place.dataset, place.run, place.query_id, cutoff, row.given, row.ours)

@@ -1,5 +1,5 @@
-"""Write, verify and publish the scores of checked tables, after a verdict of the gate if there is
-one.
+"""Write, verify and publish the scores of checked tables, after the gate's verdict if there is a
+gate.
 """
 
 import dataclasses
@@ -55,9 +55,9 @@ from ndcg_spark.voices import OPTIONS
 if TYPE_CHECKING:
     from ndcg_spark.gate.decide import Judged
 
-#: The key of a list.
+#: A list's key.
 _LIST = ["dataset", "run", "query_id"]
-#: Kept judgments pass through the memory of this process.
+#: Kept judgments pass through this process's memory.
 MOST_JUDGMENTS = 20_000_000
 
 
@@ -158,7 +158,7 @@ def _judged(
     tables: QueryTables,
     accepted: str | None,
 ) -> "dict[str, Judged]":
-    """The verdicts of the gate on the written scores, by dataset.
+    """The gate's verdicts on the written scores, by dataset.
 
     Also keeps the documents of the lists that changed most, if the configuration says so.
     """
@@ -170,7 +170,7 @@ def _judged(
     _report_kept(context, publication, nights)
     make_needed_copies(context, publication, record, nights)
     documents, datasets = context.config.kept_documents, record["datasets"]
-    with context.clock.step("compare", "comparing with the baselines of the gate"):
+    with context.clock.step("compare", "comparing with the gate's baselines"):
         options = ComparisonOptions(
             attributes=tables.attributes,
             weights=tables.weights,
@@ -295,7 +295,7 @@ def _count_returned(context: Context, publication: Publication, lists: DataFrame
 
 
 def _write_unjudged_lists(context: Context, publication: Publication) -> int:
-    """Write the lists of queries that nobody judged, and return the number of their documents.
+    """Write the lists of queries that nobody judged, and return how many documents they contain.
 
     A list that would be refused if its query were judged is left out.
     """
@@ -313,7 +313,7 @@ def _write_unjudged_lists(context: Context, publication: Publication) -> int:
 
 
 def _report_kept(context: Context, publication: Publication, nights: Nights) -> None:
-    """On the first night of an output, report the size of documents that are kept by default."""
+    """On an output's first night, report the size of documents that are kept by default."""
     if nights or context.config.documents is not None:
         return
     rows, size = publication.size("ranked_documents")
@@ -324,7 +324,7 @@ def _report_kept(context: Context, publication: Publication, nights: Nights) -> 
 
 
 def _keep_judgments(context: Context, publication: Publication, record: dict[str, Any]) -> None:
-    """Keep the judgments of every dataset once, so that other nights can be scored under them."""
+    """Keep every dataset's judgments once, so that other nights can be scored under them."""
     checked, store = context.checked, publication.store
     fingerprints = {}
     for dataset in record["datasets"]:
@@ -404,9 +404,9 @@ def make_needed_copies(
 def logged_means(
     config: EvaluationConfig, means: DatasetScores, dataset: str
 ) -> list[dict[str, Any]]:
-    """The means of a dataset, by run and cutoff: NDCG, and the measure that runs are ordered by.
+    """A dataset's means, by run and cutoff: NDCG, and the measure that runs are ordered by.
 
-    The log keeps them after the scores of the night are replaced.
+    The log keeps them after the night's scores are replaced.
     """
     measure, _ = config.measure_set.headline(config.cutoffs)
     column = MEASURES[measure].column
@@ -470,7 +470,7 @@ def _counts_for_log(counts: Counts, config: EvaluationConfig) -> dict[str, Any]:
 
 
 def _files_for_log(source: Source) -> dict[str, Any]:
-    """The files of a table, and what was recognised in them."""
+    """A table's files, and what was recognised in them."""
     files = []
     for file in source.files:
         state = {"version": file.snapshot.version} if file.snapshot else {"size": file.size}

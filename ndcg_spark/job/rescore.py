@@ -77,7 +77,7 @@ class _Table(NamedTuple):
 def make_copies(engine: Engine, wanted: Iterable[Wanted]) -> list[str]:
     """Make the copies that do not exist; return a sentence for each night that cannot be scored.
 
-    A copy has the scores of a night under different judgments. Without it, the night cannot be
+    A copy has a night's scores under different judgments. Without it, the night cannot be
     compared, but nothing else fails, so only bugs are raised.
     """
     sentences, missing = [], []
@@ -164,7 +164,7 @@ def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def _finite_measures(measures: MeasureSet) -> MeasureSet:
-    """The measures whose cutoff is a rank, without those of the whole ranking."""
+    """The measures whose cutoff is a rank, not the whole ranking."""
     pairs = [(name, cutoff) for name, cutoff in measures.pairs if cutoff is not None]
     return MeasureSet(tuple(pairs), None, measures.options)
 
@@ -315,9 +315,9 @@ def rescore(
     since: str | None = None,
     dataset: str | None = None,
 ) -> Rescored:
-    """Score the nights of an output since a date under different judgments.
+    """Score an output's nights since a date under different judgments.
 
-    The judgments are those of the configuration. If it has none, they are the newest ones that were
+    The judgments come from the configuration. If it has none, they are the newest ones that were
     kept for each dataset; then both sides of each change of judgments are also scored, and the
     newest night under all kept judgments, so that it can be compared with any night. Raises
     ConfigurationError if no night has the dataset or none kept its judgments, and InputError if the
@@ -344,7 +344,7 @@ def rescore(
 
 
 def _under_one(nights: Iterable[Night], fingerprints: Mapping[str, str]) -> list[Wanted]:
-    """Each night under the judgments of its dataset, if the night has different ones."""
+    """Each night under its dataset's judgments, if the night has different ones."""
     wanted = []
     for night in nights:
         fingerprint = fingerprints.get(night.dataset)
@@ -391,7 +391,7 @@ def _keep_given(
     config: EvaluationConfig,
     nights: Sequence[Night],
 ) -> dict[str, str]:
-    """Keep the judgments of a configuration. Returns their fingerprint for each dataset."""
+    """Keep a configuration's judgments. Returns their fingerprint for each dataset."""
     if config.judgments is None:
         return {}
     kept = fingerprints_of_kept(config.judgments.path, nights)

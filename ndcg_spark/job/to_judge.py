@@ -29,7 +29,7 @@ def first_to_judge(documents: pa.Table, limit: int) -> list[dict[str, Any]]:
 
 
 def listed_documents(lists: pa.Table) -> pa.Table:
-    """The table TO_JUDGE of lists, in which a document's weight is the sum of its discounts.
+    """The table TO_JUDGE for lists, in which a document's weight is the sum of its discounts.
 
     `lists` has the unjudged rows of RANKED_DOCUMENTS.
     """
@@ -55,7 +55,7 @@ def moved_documents(lists: pa.Table, others: pa.Table, *, by_run: bool) -> pa.Ta
 
 
 def _by_document(lists: pa.Table, rank: pa.ChunkedArray, weight: pa.ChunkedArray) -> pa.Table:
-    """The table TO_JUDGE, in which the rows of a document in several runs are added up."""
+    """The table TO_JUDGE, in which a document's rows from several runs are added up."""
     rows = lists.select(KEY).append_column("rank", rank).append_column("weight", weight)
     sums = rows.group_by(KEY).aggregate([([], "count_all"), ("rank", "min"), ("weight", "sum")])
     # In TO_JUDGE, these are runs, best_rank and weight.

@@ -1,4 +1,4 @@
-"""The spot check of an evaluation, which recomputes some lists before anything is published."""
+"""An evaluation's spot check, which recomputes some lists before anything is published."""
 
 import contextlib
 import functools
@@ -41,7 +41,7 @@ _MOST_KEPT = 1_000
 
 
 class Verified(NamedTuple):
-    """The result of a spot check."""
+    """A spot check's result."""
 
     #: How many lists were recomputed.
     lists: int
@@ -123,9 +123,9 @@ def _subject(context: Context, bucket: Bucket | None) -> Subject:
 
 
 def _rows_of_runs(source: Source, runs: Collection[str]) -> DataFrame:
-    """The rows in the files of these runs.
+    """The rows in these runs' files.
 
-    All rows, if no runs are given or the paths of the files do not name their runs.
+    All rows, if no runs are given or the file paths do not name their runs.
     """
     if source.lookup is None:
         return source.table
@@ -230,7 +230,7 @@ def _command_to_see(config: EvaluationConfig, convention: Convention, first: Dif
 
 
 def _table_options(config: EvaluationConfig) -> dict[str, Any]:
-    """The tables of a configuration as options of a command."""
+    """A configuration's tables as command options."""
     options: dict[str, Any] = {}
     columns: list[str] = []
     tables = {"judgments": config.judgments, "results": config.results, "exclude": config.exclude}
@@ -252,7 +252,7 @@ def _table_options(config: EvaluationConfig) -> dict[str, Any]:
 
 
 def _convention_options(convention: Convention) -> dict[str, Any]:
-    """A convention as options of a command."""
+    """A convention as command options."""
     options: dict[str, Any] = {}
     if convention.based_on != "standard":
         options["convention"] = convention.based_on

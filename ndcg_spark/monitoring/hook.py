@@ -45,7 +45,7 @@ def notify_failure(
 ) -> None:
     """Notify programs of an evaluation that ended with this error, possibly after its outcome.
 
-    The output of the command is hidden if `is_silent`.
+    The command's output is hidden if `is_silent`.
     """
     if isinstance(error, SystemExit):
         notify(config, int(error.code or 0), None, outcome, is_silent, warnings)
@@ -67,7 +67,7 @@ def notify(
 ) -> None:
     """Write the metrics files if there is an outcome, and run the command, if they are configured.
 
-    The output of the command is hidden if `is_silent`. `warnings`: what the evaluation warned of.
+    The command's output is hidden if `is_silent`. `warnings`: what the evaluation warned of.
     """
     nights: Sequence[Night] = ()
     has_listener = bool(config.on_end or os.environ.get(_TEXT_FILE))
@@ -86,7 +86,7 @@ def notify(
 
 
 def _in_words(warnings: Iterable[str | Notice], config: EvaluationConfig) -> list[str]:
-    """The sentences of warnings; advice names options as the user of a configuration does."""
+    """The sentences of warnings; advice names options as a configuration's user does."""
     voice = voice_of(config.source["file"])
     sentences = []
     for warning in warnings:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: The numbers of verdicts in the metrics.
 _VERDICTS = {PASS: 0, FAIL: 1, NONE: 2}
-#: The metrics of a dataset, in the order in which they are written.
+#: A dataset's metrics, in the order in which they are written.
 _HELP = {
     "score": "The mean of a measure over all queries of a run, or over the queries of a slice; "
     "for items, coverage, gini and personalization, one number for all its lists.",
@@ -38,7 +38,7 @@ _HELP = {
     "queries": "The number of queries in the mean of NDCG.",
     "verdict": "The gate's verdict: 0 pass, or accepted without a verdict; 1 fail; 2 no verdict.",
     "acknowledged": "1 if the failure is acknowledged as known and not worse since, otherwise 0.",
-    "duration_seconds": "The duration of the evaluation.",
+    "duration_seconds": "How long the evaluation took.",
     "evaluated_on_timestamp_seconds": "The start of the night's day, in UTC.",
     "last_success_timestamp_seconds": "The end of the last evaluation that has scores.",
 }
@@ -63,7 +63,7 @@ def failures_shown(name: str) -> Iterator[None]:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """The numbers in the metrics file of a dataset, for one night."""
+    """The numbers in a dataset's metrics file, for one night."""
 
     dataset: str
     evaluated_on: str
@@ -154,7 +154,7 @@ def _verdict_number(verdict: str, accepted: str | None) -> int:
 
 
 def write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequence[Night]) -> None:
-    """Replace the metrics file of a dataset, unless the file or the output has a newer night.
+    """Replace a dataset's metrics file, unless the file or the output has a newer night.
 
     The collector, which reads every *.prom file in the folder, never sees a partial file.
     """
@@ -174,7 +174,7 @@ def write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequence
 
 
 def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
-    """The file of a dataset; it is unique, even if the file system ignores case."""
+    """A dataset's file; it is unique, even if the file system ignores case."""
     if _PLAIN.fullmatch(dataset):
         name = f"ndcg_spark.{dataset}.prom"
     else:

@@ -58,12 +58,15 @@ def summary_lines(
     if end.failure or not lines:
         names = ", ".join(outcome.datasets) or "evaluation"
         lines.append(_exit_code_line(names, config, end))
-    others = [warning for warning in end.warnings if not _is_said(warning, outcome.verdicts)]
+    others = [warning for warning in end.warnings if not _is_in_verdict(warning, outcome.verdicts)]
     return lines + _warning_lines(others)
 
 
-def _is_said(warning: str, verdicts: Iterable[Verdict]) -> bool:
-    """Whether a verdict has a warning, which is logged after the name of its dataset."""
+def _is_in_verdict(warning: str, verdicts: Iterable[Verdict]) -> bool:
+    """Whether a warning belongs to a verdict, whose lines already show it.
+
+    The warnings of a verdict are logged with the name of its dataset before them.
+    """
     for verdict in verdicts:
         for own in verdict.warnings:
             if warning in (own, f"{verdict.dataset}: {own}"):
@@ -76,7 +79,7 @@ def _warning_lines(warnings: Sequence[str]) -> list[str]:
     lines = [f"warning: {warning}" for warning in warnings[:_MOST_WARNINGS]]
     more = len(warnings) - _MOST_WARNINGS
     if more > 0:
-        lines.append(f"and {count(more, 'more warning')}, see the log of the job")
+        lines.append(f"and {count(more, 'more warning')}, see the job's log")
     return lines
 
 
@@ -239,7 +242,7 @@ def _with_score(run: str, metric: Metric, mean: float | None) -> str:
 
 
 def _falling(line: str, falling: Falling | None) -> str:
-    """The line of a run, and since when the run falls if it does."""
+    """A run's line, and since when the run falls if it does."""
     return line if falling is None else f"{line} ({falling.in_words})"
 
 

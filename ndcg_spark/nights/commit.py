@@ -195,7 +195,7 @@ class Publication:
         return log_row({**record, **own}, dataset=dataset, **more)
 
     def _sizes(self, name: str, suffix: str = ".parquet") -> dict[str, int]:
-        """The size of each file of a table, by its name in the folder of the evaluation."""
+        """The size of each file of a table, by its name in the evaluation's folder."""
         root = self._folder(name)
         files = self.store.files(root, suffix)
         return {path.removeprefix(f"{root}/"): file.size for path, file in files.items()}

@@ -1,7 +1,7 @@
 """Copies: the scores of a night's kept lists under the judgments of a different night.
 
 OUTPUT/kept_judgments/DATASET.FINGERPRINT.parquet
-    The accepted judgments of a dataset.
+    A dataset's accepted judgments.
 OUTPUT/rescored/evaluated_on=D/DATASET.FINGERPRINT.EVALUATION_ID.parquet
     QUERY_SCORES of a night and dataset under these judgments.
 
@@ -70,7 +70,7 @@ def has_judgments(store: Store, dataset: str, fingerprint: str) -> bool:
 
 
 def keep_judgments(store: Store, dataset: str, fingerprint: str, rows: pa.Table) -> None:
-    """Keep the accepted judgments of a dataset, before duplicates are merged.
+    """Keep a dataset's accepted judgments, before duplicates are merged.
 
     Judgments that are already kept are not replaced, unless they are damaged. Raises FAILURES.
     """
@@ -113,7 +113,7 @@ def copy_path(night: Night, fingerprint: str) -> str:
 
 
 def has_copy(night: Night, fingerprint: str) -> bool:
-    """Whether there is a file with the scores of a night under these judgments."""
+    """Whether there is a file with a night's scores under these judgments."""
     try:
         return night.store.is_file(copy_path(night, fingerprint))
     except FAILURES:
@@ -121,7 +121,7 @@ def has_copy(night: Night, fingerprint: str) -> bool:
 
 
 def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
-    """The QUERY_SCORES rows of a night under these judgments; None if missing or damaged.
+    """A night's QUERY_SCORES rows under these judgments; None if missing or damaged.
 
     Measures that cannot be computed are null; `why_not_rescored` says why.
     """
@@ -137,7 +137,7 @@ def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
 
 
 def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
-    """Write the scores of a night under these judgments, replacing older ones. Raises FAILURES."""
+    """Write a night's scores under these judgments, replacing older ones. Raises FAILURES."""
     schema, path = stored("query_scores"), copy_path(night, fingerprint)
     night.store.delete(path)
     _write(night.store, path, rows.select(schema.names).cast(schema))
@@ -342,7 +342,7 @@ def _write(store: Store, path: str, rows: pa.Table) -> None:
 
 
 def _read(store: Store, path: str, schema: pa.Schema) -> pa.Table | None:
-    """The rows of a file; None if it is missing, damaged, or from another version of the table."""
+    """A file's rows; None if it is missing, damaged, or from another version of the table."""
     try:
         rows = store.read(path)
         digest = (rows.schema.metadata or {}).get(_DIGEST, b"")

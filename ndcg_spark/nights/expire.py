@@ -116,7 +116,7 @@ def _mark_unpublished(store: Store, evaluation: _Evaluation) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class _Output:
-    """The evaluations of an output, and which of them are current."""
+    """An output's evaluations, and which of them are current."""
 
     store: Store
     #: The evaluations that have folders.
@@ -173,7 +173,7 @@ def removable(
 
 
 def _read(store: Store) -> _Output:
-    """The evaluations of an output. Raises FAILURES."""
+    """An output's evaluations. Raises FAILURES."""
     # Folders are listed before the log is read, so that an evaluation that adds its rows in between
     # is not taken for one without rows.
     there = set()
@@ -248,7 +248,7 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
 
 
 def _last_written(store: Store, evaluation: _Evaluation) -> float:
-    """When the newest file of an evaluation was written."""
+    """When an evaluation's newest file was written."""
     times = [0.0]
     for path in _folders(evaluation):
         times.extend(file.mtime_ns / 1e9 for file in store.files(path, "").values())
@@ -256,7 +256,7 @@ def _last_written(store: Store, evaluation: _Evaluation) -> float:
 
 
 def _folders(evaluation: _Evaluation) -> list[str]:
-    """The folders of an evaluation.
+    """An evaluation's folders.
 
     query_scores, which identifies the evaluation, is written first and comes last here.
     """

@@ -242,7 +242,7 @@ class _Spark:
         self._namespace = address
 
     def _quoted_name(self, name: str) -> str:
-        """The quoted name of a table, with its catalog and schema."""
+        """A table's quoted name, with its catalog and schema."""
         parts = [*self._namespace.split("."), name]
         return ".".join(f"`{part}`" for part in parts)
 

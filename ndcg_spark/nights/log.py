@@ -1,4 +1,4 @@
-"""The log of an output, which determines the current evaluation of each night.
+"""The log of an output, which determines each night's current evaluation.
 
 It is append-only.
 """
@@ -38,7 +38,7 @@ ACCEPTANCE, ACKNOWLEDGEMENT = "acceptance", "acknowledgement"
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})/[^/]+\.parquet")
 _EMPTY = dict.fromkeys(EVALUATIONS.names)
-#: The columns of a verdict.
+#: A verdict's columns.
 _VERDICT = ("verdict", "reason", "run")
 _logger = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ class Nights(list[Night]):
         damaged: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(nights)
-        #: All rows of the log, sorted so that the last row of a night is the current one. Each row
+        #: All rows of the log, sorted so that a night's last row is the current one. Each row
         #: has its `file`, and when that file was `written`.
         self.rows = rows
         #: Why the log of a date cannot be read, by date.
@@ -189,7 +189,7 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
 
 
 def _current_nights(store: Store, rows: Iterable[Row]) -> Iterator[Night]:
-    """The night of each dataset and date, from the sorted rows of the log."""
+    """The night of each dataset and date, from the log's sorted rows."""
     evaluation = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
     published = [row for row in rows if row["status"] == "published"]
     # A revision that was added while its night expired has no effect.
@@ -247,7 +247,7 @@ def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
 
 
 def _order_in_log(row: Row) -> tuple[Any, ...]:
-    """A sort key for the rows of a night; the last row is the current one.
+    """A sort key for a night's rows; the last row is the current one.
 
     The views in the guide sort by the same columns.
     """
@@ -321,7 +321,7 @@ def log_table(rows: Iterable[Row]) -> pa.Table:
 
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> str:
-    """Add rows to the log of a date atomically; return the path of the file. Raises FAILURES."""
+    """Add rows to the log of a date atomically; return the file's path. Raises FAILURES."""
     return store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _STORED)
 
 

@@ -18,7 +18,7 @@ SCHEMA = DATASET_SCORES.append(pa.field(DATASETS, pa.int64()))
 def macro_of_nights(
     nights: Sequence[Night], scores: Sequence[Sequence[Mapping[str, Any]]]
 ) -> dict[str, MacroMeans]:
-    """The means over datasets, by date. `scores`: the DATASET_SCORES rows of each night.
+    """The means over datasets, by date. `scores`: each night's DATASET_SCORES rows.
 
     The datasets of a date include those that were judged with one of its nights but had no results.
     """

@@ -55,7 +55,7 @@ def read_newest(
 
 
 def _rows_under(night: Night, fingerprint: str | None, table: str) -> pa.Table | None:
-    """The rows of a night under these judgments; None if it was not scored under them."""
+    """A night's rows under these judgments; None if it was not scored under them."""
     if night.row["judgments_fingerprint"] == fingerprint:
         return read_rows([night], table)
     rows = read_copy(night, fingerprint) if fingerprint else None
@@ -74,7 +74,7 @@ def means_of_copy(night: Night, rows: pa.Table) -> pa.Table:
 
 
 def mean_rows(night: Night, means: Means) -> Iterator[dict[str, Any]]:
-    """The DATASET_SCORES rows of a night, with columns from the means."""
+    """A night's DATASET_SCORES rows, with columns from the means."""
     of_night = {
         "evaluated_on": pa.scalar(night.evaluated_on).cast(pa.date32()).as_py(),
         "evaluation_id": night.evaluation_id,

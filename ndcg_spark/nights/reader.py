@@ -188,10 +188,15 @@ def _last_date(nights: Nights, dataset: str | None) -> str:
     return max(dates, default="")
 
 
-def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
-    """The nights of a dataset, or of all; ConfigurationError if there are none."""
+def refuse_no_nights(nights: Sequence[Night], output: str) -> None:
+    """Raise ConfigurationError if an output has no published nights."""
     if not nights:
         raise ConfigurationError(f"output: no published nights in {masked(output)}; check the path")
+
+
+def nights_of_dataset(nights: Sequence[Night], output: str, dataset: str | None) -> list[Night]:
+    """The nights of a dataset, or of all; ConfigurationError if there are none."""
+    refuse_no_nights(nights, output)
     chosen = [night for night in nights if dataset in (None, night.dataset)]
     if not chosen:
         raise unknown_name("dataset", "dataset", str(dataset), {night.dataset for night in nights})
@@ -333,7 +338,7 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
 def read_night_files(
     session: "SparkSession", table: str, paths: Sequence[str], date: str, evaluation_id: str
 ) -> "DataFrame":
-    """The rows of the files of an evaluation, as a lazy DataFrame of an engine."""
+    """The rows of an evaluation's files, as a lazy DataFrame of an engine."""
     # Imported here, because nights are also read without an engine.
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -344,7 +349,7 @@ def read_night_files(
 
 
 def stored(table: str) -> pa.Schema:
-    """The schema of the files of a table: without the columns that are in their paths."""
+    """The schema of a table's files: without the columns that are in their paths."""
     return pa.schema([field for field in KEPT[table] if field.name not in IN_PATHS])
 
 

@@ -25,7 +25,7 @@ from ndcg_spark.inputs.storage import HDFS, storage
 from ndcg_spark.parquet_files import read_footer, read_whole, write_table
 from ndcg_spark.text import masked
 
-#: The folder of the log.
+#: The log's folder.
 LOG = "evaluations"
 #: The exceptions of a failing storage; HDFS raises RuntimeError.
 FAILURES = (OSError, RuntimeError, pa.ArrowException)

@@ -34,7 +34,7 @@ from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.text import day, message
 
 Row = Mapping[str, Any]
-#: The answer names the cause of a difference if it has at least this share of it.
+#: The answer names a cause if it accounts for at least this share of the difference.
 _MAIN_CAUSE = 0.5
 #: The smallest difference that four digits show.
 _SMALLEST = 0.0001
@@ -42,17 +42,17 @@ _SMALLEST = 0.0001
 NEW = "not in the baseline"
 _BY_INTERVAL = "by its {level} interval"
 _SAYS_NOTHING = "so the difference says nothing about the run"
-#: Whether a difference may be due to chance, by the kind of the sentence.
+#: Whether a difference may be due to chance, by the kind of sentence.
 _CHANCE = {
     "real": "it is unlikely to be due to chance",
-    "same": "any difference is smaller than {margin}, the margin of this report, " + _BY_INTERVAL,
+    "same": "any difference is smaller than {margin}, this report's margin, " + _BY_INTERVAL,
     "doubt": "the two tests disagree about whether it is due to chance",
     "may_be_chance": "it could well be due to chance",
     "other_judgments": "the judgments of some queries changed, " + _SAYS_NOTHING,
     "too_few": "{queries} queries are too few to test it",
 }
 
-#: The sides of a change in words.
+#: A change's sides in words.
 SIDES = {
     "old": "under the old judgments",
     "new": "under the new ones",
@@ -73,7 +73,7 @@ class Answer(NamedTuple):
 
 
 def answer(page: NightPage) -> Answer:
-    """The verdict of a night, and what happened to the run of the page.
+    """A night's verdict, and what happened to the page's run.
 
     The headline is about the run, unless the verdict is about something else.
     """
@@ -100,7 +100,7 @@ def answer(page: NightPage) -> Answer:
 
 
 def _tone_of_difference(page: NightPage) -> str:
-    """The colour of an answer without a gate, which depends only on the difference of the run."""
+    """The colour of an answer without a gate, which depends only on the run's difference."""
     if page.row is None or not page.baseline.nights:
         return "mid"
     if _is_doubted_by_people(page):
@@ -120,7 +120,7 @@ def is_by_judge(page: NightPage) -> bool:
 
 
 def _is_about_something_else(page: NightPage) -> bool:
-    """Whether the verdict is about something other than the difference of the run."""
+    """Whether the verdict is about something other than the run's difference."""
     if page.row is None:
         return True
     result = page.result(page.run) or {}
@@ -331,7 +331,7 @@ def accepted_or_known(record: Row) -> list[Sentence]:
     known = (record["verdict"] or {}).get("acknowledged")
     tonight = record.get("acknowledged")
     if known:
-        # The loss of an earlier night, which this night repeats.
+        # An earlier night's loss, which this night repeats.
         text = capital_first(acknowledged_in_words(known))
         found.append(sentence("acknowledged", "{}", text))
     elif tonight:
@@ -344,9 +344,12 @@ def accepted_or_known(record: Row) -> list[Sentence]:
 
 
 def all_same(page: NightPage) -> Sentence | None:
+    """That every query scores the same as before, if the run is unchanged."""
     row = page.row
-    if row is None or not row["queries"] or _is_tested(page):
+    if row is None or not row["queries"] or not is_unchanged(page):
         return None
+    if row["queries"] == 1:
+        return sentence("all_same", "Its only query scores the same.")
     return sentence("all_same", "All {:,} queries score the same.", row["queries"])
 
 
@@ -404,7 +407,7 @@ def _limit_in_words(page: NightPage, row: Row) -> str:
 
 
 def _chance(row: Row) -> str:
-    """Whether the difference of a row may be due to chance, as a key of `_CHANCE`."""
+    """Whether a row's difference may be due to chance, as a key of `_CHANCE`."""
     for flag in ("other_judgments", "doubt"):
         if flag in row["flags"]:
             return flag
@@ -436,7 +439,7 @@ def _numbers_in_words(page: NightPage, row: Row) -> list[str]:
 def _adjusted(page: NightPage, row: Row) -> str:
     """What p is adjusted for: `, adjusted for all runs`; empty for a single comparison."""
     if page.run in page.compared_with.decided_by_gate:
-        return ", adjusted for the checks of the gate"
+        return ", adjusted for the gate's checks"
     if (row["family_size"] or 0) <= 1:
         return ""
     family = "all runs and slices" if page.slices else "all runs"

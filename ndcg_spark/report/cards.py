@@ -1,4 +1,4 @@
-"""The layout of a page: cards and folded parts, each made of blocks that the templates draw."""
+"""A page's layout: cards and folded parts, each made of blocks that the templates draw."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ _INDEX_LINK = Markup(' · <a href="index.html">all nights</a>')
 class Card(NamedTuple):
     title: Markup
     blocks: Sequence[Block]
-    #: The CSS class of its element.
+    #: The element's CSS class.
     kind: str = "card"
 
 
@@ -88,7 +88,7 @@ def layout(
     index_link = _INDEX_LINK if in_site else Markup("")
     top = [Block("note", note)] if note else []
     if len(pages) == 1:
-        # The heading of the only section is also the heading of the page.
+        # The only section's heading is also the page's heading.
         section = _section(pages[0], answers[0], "h1", "h2")
         section = dataclasses.replace(section, about=section.about + index_link)
         return Layout(top, [section])
@@ -123,7 +123,7 @@ def _overview(pages: Sequence[NightPage], answers: Sequence[Answer]) -> HtmlTabl
 
 
 def _macro_table(macro: MacroMeans, column: str, cutoff: int | None) -> HtmlTable:
-    """The mean of each run over the datasets, by the measure of a column at a cutoff."""
+    """Each run's mean over the datasets, by a column's measure at a cutoff."""
     means = [row for row in macro.rows if row["cutoff"] == cutoff]
     means.sort(key=lambda row: best_first(row.get(column), row["run"]))
     rows = []
@@ -145,7 +145,7 @@ def _short_cause(page: NightPage) -> Markup:
 
 
 def _section(page: NightPage, answer: Answer, heading: str, below: str) -> Section:
-    """The section of a night. `heading`, `below`: the HTML elements of its headings."""
+    """A night's section. `heading`, `below`: the HTML elements of its headings."""
     return Section(
         id=page.id,
         heading=heading,
@@ -174,7 +174,7 @@ def _about_night(page: NightPage) -> Markup:
 
 
 def _cards(page: NightPage, answer: Answer) -> list[Card]:
-    """The cards of a night in the order in which they are shown."""
+    """A night's cards in display order."""
     cards = []
     if page.human is not None:
         cards.append(_people(page.human))
@@ -216,7 +216,7 @@ def _catalog_note(results: Sequence[Row]) -> str:
 
 
 def _catalog_cells(subject: str, row: Row) -> list[Cell]:
-    """The cells of a result: what was checked, against what, the numbers, and the outcome."""
+    """A result's cells: what was checked, against what, the numbers, and the outcome."""
     outcome = marked('<b class="{}">{}</b>', _catalog_tone(row), _catalog_outcome(row))
     return [
         Cell(TEXT, name(subject)),
@@ -242,7 +242,7 @@ def _allowed(row: Row) -> str:
 
 
 def _catalog_tone(row: Row) -> str:
-    """The colour of a result. A failed check that only warns is not red."""
+    """A result's colour. A failed check that only warns is not red."""
     if row["result"] == FAIL and row["severity"] == FAIL:
         return TONES[FAIL]
     return TONES[PASS] if row["result"] == PASS else "mid"
@@ -259,7 +259,7 @@ def _catalog_outcome(row: Row) -> str:
 
 
 def _people(human: HumanEstimate) -> Card:
-    """The intervals of the judge and of people in one chart."""
+    """The judge's and people's intervals in one chart."""
     blocks = [Block("forest", both_intervals(human))]
     sentences = [human_words.on_all_queries(human), *human_words.doubts(human)]
     blocks += [Block("paragraph", one.text) for one in sentences]

@@ -66,7 +66,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 class Mark(NamedTuple):
-    """The position of a row of COMPARISONS, in percent; `low` and `high` are None if it has no
+    """The position of a COMPARISONS row, in percent; `low` and `high` are None if it has no
     interval.
     """
 
@@ -84,7 +84,7 @@ class Differences(NamedTuple):
 
 
 def place_differences(rows: Sequence[Row], limit: float | None = None) -> Differences:
-    """The positions of the differences in rows of COMPARISONS, of their intervals and a limit."""
+    """The positions of differences in COMPARISONS rows, of their intervals and of a limit."""
     # A chart is never narrower than this, so that tiny differences do not look large.
     known = [-1e-3, 0.0, 1e-3, limit or 0.0]
     for row in rows:
@@ -149,7 +149,7 @@ def forest(page: NightPage) -> Forest | None:
 
 
 def _limit(page: NightPage) -> float | None:
-    """How far the run of the page may change, in the direction of its change.
+    """How far the page's run may change, in the direction of its change.
 
     A limit of 0 is not drawn, because it would be on the line of no difference.
     """
@@ -246,7 +246,7 @@ def uncompared(page: NightPage) -> list[Uncompared]:
     return found
 
 
-# The last nights of a run.
+# A run's last nights.
 
 
 class TrendChart(NamedTuple):
@@ -265,7 +265,7 @@ class TrendChart(NamedTuple):
 
 
 def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = None) -> TrendChart:
-    """The scores of a run by night, interrupted where they cannot be compared."""
+    """A run's scores by night, interrupted where they cannot be compared."""
     points = line.points
     low, high = _axis(points, usual)
 
@@ -277,7 +277,7 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
 
     lines = []
     dots = []
-    # Without any value, the dot of the last night is in the middle of the right side.
+    # Without any value, the last night's dot is in the middle of the right side.
     last = "98,50"
     for stretch in _line_stretches(points):
         corners = [place(at, _shown(point)) for at, point in stretch]
@@ -308,12 +308,12 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
 
 
 def _shown(point: Point) -> float | None:
-    """The value that is drawn for a night, as if it had the judgments of the last night."""
+    """The value that is drawn for a night, as if it had the last night's judgments."""
     return point.value if point.chained is None else point.chained
 
 
 def _marks(points: Sequence[Point], low: float, high: float) -> list[Line]:
-    """Marks where the judgments changed, with the uncertainty of the shift of earlier nights."""
+    """Marks where the judgments changed, and how uncertain the shift of earlier nights is."""
     marks = []
     for at, point in enumerate(points[1:], 1):
         value = _shown(point)
@@ -394,7 +394,7 @@ def split(row: Row) -> Split:
         Box(str(lost + unchanged), "0", str(won), "1", won_tone),
     ]
     return Split(
-        # The width of an image must not be 0.
+        # An image's width must not be 0.
         width=lost + unchanged + won or 1,
         label=f"{row['losses']} queries {down}, {row['ties']} unchanged, {row['wins']} {up}",
         boxes=boxes,
@@ -431,7 +431,7 @@ class Bars(NamedTuple):
 
 
 def bars(changes: Sequence[float], is_concluded: bool = True) -> Bars:
-    """The change of every query, from the largest loss to the largest gain."""
+    """Every query's change, from the largest loss to the largest gain."""
     most = max(abs(changes[0]), abs(changes[-1])) or 1
     drawn = spread_out(changes)
     width = f"{85 / len(drawn):.2f}"
@@ -496,7 +496,7 @@ class Drawing(NamedTuple):
 
 
 def draw(drawing: Drawing) -> str:
-    """The SVG of a drawing. Its style has a class of its own, as notebooks embed it in a page."""
+    """The SVG of a drawing. Its style has its own class, because notebooks embed it in a page."""
     return fill_template("report/plots.svg.j2", drawing=drawing)
 
 
@@ -545,7 +545,7 @@ def queries_drawing(
 
 
 def means_drawing(title: str, label: str, means: Mapping[str, float]) -> Drawing:
-    """A dot for the mean of each run."""
+    """A dot for each run's mean."""
     low = min([0.0, *means.values()])
     distances = [mean - low for mean in means.values()]
     width = max([EQUAL, *distances])
@@ -582,5 +582,5 @@ def differences_drawing(title: str, label: str, rows: Sequence[Row]) -> Drawing:
 
 
 def _run_text(run: str, y: int) -> Text:
-    """The name of a run on the left of its row, which ends where the chart begins."""
+    """A run's name on the left of its row. It ends where the chart begins."""
     return Text(190, y + 4, "end", shortened(run, _BESIDE), run)

@@ -1,4 +1,4 @@
-"""The runs of a night compared with the baseline of its page.
+"""A night's runs compared with its page's baseline.
 
 If there is a gate, these are the rows that it decided by. Across a change of judgments each row
 exists twice: both nights under the old judgments and under the new ones, or the lower and the
@@ -68,7 +68,7 @@ class QueryScore(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ComparedRuns:
-    """The runs of a night that can be compared, or why none can be."""
+    """A night's runs that can be compared, or why none can be."""
 
     #: The rows of COMPARISONS for all queries by run, and those for slices.
     rows: Mapping[str, Row]
@@ -84,12 +84,12 @@ class ComparedRuns:
     refused: NotCompared | None = None
 
     def difference(self, run: str) -> float:
-        """The difference of a run, or 0 if it has none."""
+        """A run's difference, or 0 if it has none."""
         row = self.rows.get(run)
         return (row["difference"] or 0.0) if row else 0.0
 
     def causes(self, run: str) -> Sequence[Row]:
-        """Each slice's share of the difference of a run, the largest first."""
+        """Each slice's share of a run's difference, the largest first."""
         row = self.rows.get(run)
         if row is None or self.sides is None:
             return []
@@ -105,7 +105,7 @@ class ComparedRuns:
 
 
 def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
-    """The gate's result for the mean of a run, by the measure and baseline of the page."""
+    """The gate's result for a run's mean, by the measure and baseline of the page."""
     name = shown.baseline.name
     if not name:
         return None
@@ -125,7 +125,7 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
 
 
 def compare_shown(history: History, shown: Outline) -> ComparedRuns:
-    """The runs of a night compared with its baseline, with the decisions of the gate if any."""
+    """A night's runs compared with its baseline, with any decisions from the gate."""
     gate = shown.night.gate if shown.baseline.name else {}
     attributes = shown.request.attributes
     if attributes is None:
@@ -167,7 +167,7 @@ def _commands_for_copies(shown: Outline) -> tuple[str, ...]:
 
 
 def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions) -> ComparedRuns:
-    """The runs against the nights of the baseline, on both sides if the judgments differ."""
+    """The runs against the baseline's nights, on both sides if the judgments differ."""
     baseline, night, metric = shown.baseline, shown.night, shown.metric
     names = side_names(baseline, night, metric)
     all_sides = [both_sides(baseline, night, metric, cache, name) for name in names]
@@ -182,7 +182,7 @@ def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions
 
 
 def _with_runs_of(compared: ComparedRuns, others: ComparedRuns) -> ComparedRuns:
-    """The runs of both, which the gate compared with different good nights."""
+    """The runs in both, which the gate compared with different good nights."""
     return dataclasses.replace(
         compared,
         rows={**compared.rows, **others.rows},
@@ -196,7 +196,7 @@ def _combined(
     rows_by_side: Sequence[Sequence[Row]],
     options: ComparisonOptions,
 ) -> ComparedRuns:
-    """One row per run and slice, from the rows of each side."""
+    """One row per run and slice, from each side's rows."""
     rows: dict[str, Row] = {}
     slices: dict[str, list[Row]] = {}
     decided = []
@@ -204,7 +204,7 @@ def _combined(
     for parts in _by_run_and_slice(rows_by_side):
         row = one_row(parts)
         run = row["run"]
-        # Nothing was measured if no judgment has the document ids of the run.
+        # Nothing was measured if no judgment has the run's document ids.
         if run in unknown:
             continue
         if row["attribute"] is not None:
@@ -243,6 +243,9 @@ def one_row(parts: Sequence[Row]) -> dict[str, Any]:
         row[column] = min(_known(parts, column), default=None)
     differences = [part["difference"] for part in parts]
     row["sides"] = [{"side": part["side"], "difference": part["difference"]} for part in parts]
+    # The flags are those of the last side, but this one is about the run.
+    if not all("unchanged" in part["flags"] for part in parts):
+        row["flags"] = [flag for flag in row["flags"] if flag != "unchanged"]
     if None in differences:
         return {**row, "difference": None, "conclusion": None}
     row["difference"] = sum(differences) / len(differences)
@@ -250,9 +253,6 @@ def one_row(parts: Sequence[Row]) -> dict[str, Any]:
     conclusions = {part["conclusion"] for part in parts}
     if len(conclusions) > 1:
         row["conclusion"] = "cannot_tell"
-    # The flag comes from the last side only.
-    if any(change != 0 for change in differences):
-        row["flags"] = [flag for flag in row["flags"] if flag != "unchanged"]
     return row
 
 
@@ -261,9 +261,9 @@ def _known(parts: Iterable[Row], column: str) -> list[Any]:
 
 
 def _is_tested_by_gate(row: Row, result: Row) -> bool:
-    """Whether the gate tested the change of a run: a loss, or any change of a catalog measure.
+    """Whether the gate tested a run's change: a loss, or any change of a catalog measure.
 
-    For a gain, the gate may have only the p value of the t test.
+    For a gain, the gate may have only the t test's p value.
     """
     if result.get("p") is None:
         return False
@@ -274,7 +274,7 @@ def _is_tested_by_gate(row: Row, result: Row) -> bool:
 
 
 def _as_decided(row: Row, result: Row, alpha: float) -> dict[str, Any]:
-    """The row with the p value of the gate, adjusted for its own checks, and its conclusion."""
+    """The row with the gate's p value, adjusted for its own checks, and its conclusion."""
     p = result["p"]
     below, above = conclusions_of(row["measure"])
     conclusion = "cannot_tell"
@@ -344,7 +344,7 @@ def _chain_changes(
     cache: ScoreCache,
     reference: Reference,
 ) -> NDArray[np.float64]:
-    """The change of a run over a chain, by query; NaN for a query that is not in every piece.
+    """A run's change over a chain, by query; NaN for a query that is not in every piece.
 
     Each change of judgments adds the mean of its two sides.
     """

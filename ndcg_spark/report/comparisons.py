@@ -44,7 +44,7 @@ _STARRED = (
     "? if only one of the two tests is below 0.05, before or after adjustment"
 )
 _CONCLUDED = "; conclusions also need the randomization test to agree"
-#: The headings of adjusted p values: the t test's, and the larger one of the two tests.
+#: The headings of adjusted p values: the t test's, and the larger of the two tests'.
 _P = {"p_adjusted": "p (adjusted)", "p_decides": "p (decides)"}
 DECIDES = "p (decides): the larger p value of the t test and the randomization test, adjusted"
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
@@ -83,12 +83,13 @@ FLAGS = {
     NO_VALUE: "no value: a side has lists, but the measure has no value for them",
 }
 _DOUBTED = {"doubt", "other_judgments", "sides_disagree"}
-#: The columns in which the rows of both sides of a comparison agree.
+#: The columns in which the rows for both sides of a comparison agree.
 _COMPARED = ("dataset", "run", "baseline", "measure", "cutoff", "attribute", "value")
 _MEANS_OF_SIDES = ("dataset", "run", "baseline", "measure", "cutoff", "baseline_night")
 _ON_SIDES = (
     "side: both nights under the old judgments and under the new ones, over the queries that both "
-    "judge; better or worse only if both sides agree; p: the larger of both sides, adjusted"
+    "judge; better or worse only if both sides agree; "
+    "p: the larger of the two sides' p values, adjusted"
 )
 _MOVED = (
     "moved: the share of the total discount that moved, "
@@ -143,7 +144,7 @@ def _rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 
 
 def flat(rows: Rows) -> list[dict[str, Any]]:
-    """The rows of COMPARISONS for CSV, which has no lists."""
+    """The COMPARISONS rows for CSV, which cannot contain lists."""
     return [{**row, "flags": " ".join(row["flags"])} for row in rows]
 
 
@@ -190,7 +191,7 @@ def _comparison_of(row: Row) -> tuple[Any, ...]:
 
 
 def _sentences_on_sides(means: Rows) -> list[str]:
-    """A sentence per dataset and measure: the change of each run, as the mean of both sides."""
+    """A sentence per dataset and measure: each run's change, as the mean of both sides."""
     changes: dict[str, list[str]] = {}
     for row in means:
         since = f"the judgments have changed since {row['baseline_night']}"
@@ -313,7 +314,7 @@ def _notes_over_datasets(rows: Rows, correction: str, alpha: float) -> list[str]
     differing = max(row["wins"] + row["losses"] for row in rows)
     fewest = fewest_datasets(alpha)
     if differing < fewest:
-        # The smallest p value of the test: all datasets differ in the same direction.
+        # The test's smallest p value: all datasets differ in the same direction.
         least = numbers.p_value(2.0 ** (1 - differing) if differing else 1.0)
         what = f"{differing} datasets that differ cannot give a p value below {least}"
         notes.append(f"few datasets: {what}; at least {fewest} are needed for p below {alpha:g}")
@@ -356,7 +357,7 @@ def compared_cells(
     p: str = "p_adjusted",
     counted: str = "won/tied/lost",
 ) -> dict[str, Any]:
-    """The numbers and the conclusion of a row of COMPARISONS by heading.
+    """A COMPARISONS row's numbers and conclusion by heading.
 
     `mean`, `counted`: the headings of the mean and of the query counts. `p`: the column to show.
     """
@@ -390,7 +391,7 @@ def _interval(row: Row) -> str:
 
 
 def _shown_flags(row: Row) -> list[str]:
-    """The flags of a row. If results are missing, only this is shown, as it explains the others."""
+    """A row's flags. If results are missing, only this is shown, as it explains the others."""
     missing = [flag for flag in row["flags"] if flag in MISSING_FLAGS]
     return missing or list(row["flags"])
 
@@ -528,13 +529,13 @@ def notes_on_tests(rows: Rows, correction: str, meaning: str = _STARRED) -> list
 
 
 def _baselines_in_words(rows: Rows) -> str:
-    """`bm25`, or `the run of the same name of 2026-11-19`."""
+    """`bm25`, or `the run with the same name on 2026-11-19`."""
     names = set()
     dates = set()
     for row in rows:
         is_same = row["baseline"] == row["run"]
-        names.add("the run of the same name" if is_same else row["baseline"])
+        names.add("the run with the same name" if is_same else row["baseline"])
         if row["baseline_night"] is not None:
             dates.add(str(row["baseline_night"])[:10])
     baselines = ", ".join(sorted(names))
-    return f"{baselines} of {', '.join(sorted(dates))}" if dates else baselines
+    return f"{baselines} on {', '.join(sorted(dates))}" if dates else baselines

@@ -56,7 +56,7 @@ def printing() -> Iterator[None]:
 
 
 def print_view(view: View, style: str | None) -> None:
-    """Print the output of a command in a format; None prints nothing."""
+    """Print a command's output in a format; None prints nothing."""
     if style is None:
         return
     with printing():
@@ -76,7 +76,7 @@ def echo(lines: Iterable[str]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print the text of a file unchanged; on a terminal, unprintable characters are escaped."""
+    """Print a file's text unchanged; on a terminal, unprintable characters are escaped."""
     with printing():
         if not sys.stdout.isatty():
             sys.stdout.write(text)
@@ -184,7 +184,7 @@ class Messages(logging.Handler):
         raise SystemExit(error.exit_code)
 
     def _worded(self, record: logging.LogRecord) -> str:
-        """The message of a record; advice names options in the user's own terms."""
+        """A record's message; advice names options in the user's own terms."""
         # A notice or an error is logged as the only argument of `%s`.
         logged = record.args[0] if isinstance(record.args, tuple) and record.args else None
         if isinstance(logged, Notice | NdcgSparkError):

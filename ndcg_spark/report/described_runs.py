@@ -1,4 +1,4 @@
-"""A table of the catalog measures of results."""
+"""A table of results' catalog measures."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ Row = dict[str, Any]
 
 
 def described_view(rows: Sequence[Row], measures: MeasureSet) -> View:
-    """The catalog measures of each run, and what they are, from rows of `job.describe_results`.
+    """Each run's catalog measures, and what they are, from rows of `job.describe_results`.
 
     If there are several cutoffs, and each has all measures, there is a line per cutoff.
     """

@@ -34,7 +34,7 @@ from ndcg_spark.voices import OPTIONS
 Row = Mapping[str, Any]
 #: The most rows in the table of queries.
 _QUERIES = 500
-#: The deepest rank of a list that is shown.
+#: The deepest rank shown in a list.
 _DEEPEST = 20
 _NIGHTS_BEFORE = (
     "nights before: how many nights of the baseline have a score for the query under tonight's "
@@ -73,7 +73,7 @@ class PagePart(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """The documents of a query, folded."""
+    """A query's documents, folded."""
 
     name: Markup
     scores: str
@@ -126,7 +126,7 @@ def _queries_part(page: NightPage) -> PagePart:
 
 
 def _all_queries_table(page: NightPage) -> Table:
-    """The scores of the queries; if there are many, only those of the first and last ones."""
+    """The queries' scores; if there are many, only those of the first and last queries."""
     baseline = page.baseline
     before, now = ("baseline", "run") if baseline.run else ("before", "now")
     has_nights = page.compares and len(baseline.nights) > 1
@@ -164,7 +164,7 @@ def _left_out_of_chain(page: NightPage) -> list[str]:
 
 
 def _link(page: NightPage, query: QueryScore) -> Markup:
-    """The label of a query, with a link to its documents if the page shows them."""
+    """A query's label, with a link to its documents if the page shows them."""
     label = page.request.labels.query(query.query_id)
     anchor = page.anchors.get(query.query_id)
     if anchor is None:
@@ -212,7 +212,7 @@ def _slice_table(page: NightPage) -> Table:
     return make_table(rows, (), notes)
 
 
-# The documents of a query.
+# A query's documents.
 
 
 def _documents(page: NightPage, query: QueryScore) -> Documents:
@@ -267,7 +267,7 @@ def _document(page: NightPage, listed: Sequence[Any], rank: int) -> list[Cell]:
 
 
 def _explain_command(page: NightPage, query: QueryScore, lists: QueryLists) -> Markup:
-    """The command that explains the score of the query, and its change if both lists are kept."""
+    """The command that explains the query's score, and its change if both lists are kept."""
     measure, cutoff = page.metric
     options: dict[str, Any] = {"query": query.query_id, "run": page.run}
     if measure == "ndcg" and cutoff:

@@ -112,7 +112,7 @@ def _answer(found: FoundConvention, label: str) -> str:
 
 
 def _means_table(found: FoundConvention) -> Table:
-    """The mean of each run, in the given scores and with the convention."""
+    """Each run's mean, in the given scores and with the convention."""
     rows = []
     for mean in found.means:
         rows.append(
@@ -136,19 +136,19 @@ def _means_table(found: FoundConvention) -> Table:
 
 
 def _shown(one: Alternative) -> str:
-    """The value of an alternative as a configuration would write it."""
+    """An alternative's value as a configuration would write it."""
     return format_cutoff(one.value) if one.option == "cutoff" else show(one.value)
 
 
 def _now(found: FoundConvention, option: str) -> str:
-    """The value of an option in the found convention."""
+    """An option's value in the found convention."""
     if option == "cutoff":
         return ", ".join(map(format_cutoff, found.cutoffs))
     return show(getattr(found.convention, option))
 
 
 def _row(found: FoundConvention, one: Alternative) -> dict[str, Any]:
-    """The row of an alternative in CSV."""
+    """An alternative's row in CSV."""
     return {
         "option": one.option,
         "value": _now(found, one.option),
@@ -179,7 +179,7 @@ def _alternatives_table(found: FoundConvention) -> Table:
 
 
 def _difference_table(found: FoundConvention, first: Difference) -> Table:
-    """The first score that differs: the gains of the list and of its ideal ranking."""
+    """The first score that differs: the gains of the list and its ideal ranking."""
     measure = written("ndcg", first.cutoff)
     place = f"the mean of {first.run}"
     if first.query_id is not None:
@@ -215,7 +215,7 @@ def _number(value: float | None) -> str:
 
 
 def convention_toml(found: FoundConvention, scores: str) -> str:
-    """The convention and the cutoffs in the format of a configuration."""
+    """The convention and the cutoffs in configuration format."""
     standard = type(found.convention)().options()
     lines = [f"# The convention of {json.dumps(scores)}, as found by ndcg-spark."]
     if found.verdict == "nearest":
@@ -236,7 +236,7 @@ def convention_toml(found: FoundConvention, scores: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A value of an option in TOML. User gains are a table: `{ 1 = 0.5, 2 = 1.0 }`."""
+    """An option's value in TOML. User gains are a table: `{ 1 = 0.5, 2 = 1.0 }`."""
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{grade} = {gain!r}" for grade, gain in value.items())
         return f"{{ {pairs} }}"
@@ -265,5 +265,5 @@ def write_convention(
     if found.verdict == "nearest":
         sentence += f", the nearest, which gives {found.equal:,} of {found.compared:,} scores"
     elif found.presets or found.alternatives:
-        sentence += ", the one nearest to standard of those that give the same scores"
+        sentence += ", the one nearest to standard among those that give the same scores"
     report_step("wrote", sentence)

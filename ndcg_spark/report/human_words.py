@@ -13,7 +13,7 @@ from ndcg_spark.tables.html import marked, name
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.text import day
 
-#: What people say about the judge, by the kind of the sentence.
+#: What people say about the judge, by the kind of sentence.
 _SAID = {
     "confirmed": "{} confirm the judge: {} is {} {}, {}; the judge says {}.",
     "overstated": (
@@ -36,7 +36,7 @@ _ON_ALL = {
 #: A note on the numbers, which are not NDCG.
 WHAT_IT_IS = (
     "Both are differences at the judge's ideal: DCG from the grades divided by the ideal DCG of "
-    "the judge's grades. They are not NDCG by people, and the limits of the gate do not apply."
+    "the judge's grades. They are not NDCG by people, and the gate's limits do not apply."
 )
 
 

@@ -20,7 +20,7 @@ _SUM = 1e-6
 
 
 class QueryLists(NamedTuple):
-    """The documents of a query: tonight's, the baseline's, and the changes between them."""
+    """A query's documents: tonight's, the baseline's, and the changes between them."""
 
     facts: Facts
     newest: Facts | None
@@ -69,7 +69,7 @@ def read_lists(
             documents[query] = QueryLists(facts, None, [])
             continue
         if not shown.baseline.nights:
-            # The baseline is a run of the same night.
+            # The baseline is a run on the same night.
             newest_on = None
         changed = changed_documents(facts, earlier)
         documents[query] = QueryLists(facts, earlier[-1], changed, newest_on)

@@ -50,10 +50,10 @@ _COUNTED = 10_000_000
 
 
 class Unanswered(NamedTuple):
-    """The queries of a run that have no results, if there are more of them than before."""
+    """A run's queries that have no results, if there are more of them than before."""
 
     now: int
-    #: The largest number in a night of the baseline.
+    #: The largest number on any of the baseline's nights.
     before: int
     #: Their share of the difference.
     share: float = 0.0
@@ -82,7 +82,7 @@ class NightPage:
     outline: Outline
     #: The output folder as commands name it; None if it is not kept.
     output: str | None
-    #: The dataset scores of every run, by run and cutoff.
+    #: Every run's dataset scores, by run and cutoff.
     scores: Mapping[tuple[str, int | None], Row]
     #: The runs from best to worst, without those that returned nothing.
     runs: Sequence[str]
@@ -160,7 +160,7 @@ class NightPage:
 
     @property
     def mean(self) -> Row:
-        """The dataset scores of the run."""
+        """The run's dataset scores."""
         return self.scores[self.run, self.metric[1]]
 
     @property
@@ -242,7 +242,7 @@ class NightPage:
 
     @property
     def has_documents(self) -> bool:
-        """Whether the night keeps the documents of its lists."""
+        """Whether the night keeps its lists' documents."""
         return bool(self.night.kept_rows("ranked_documents"))
 
     @property
@@ -257,7 +257,7 @@ class NightPage:
         return _deepest(self.scores)
 
     def value(self, run: str) -> float | None:
-        """The mean of a run by the measure of the page."""
+        """A run's mean by the page's measure."""
         score: float | None = self.scores[run, self.metric[1]].get(self.metric[0])
         return score
 
@@ -267,7 +267,7 @@ class NightPage:
         return row[counted_in(self.metric[0])] or 0
 
     def result(self, run: str) -> Row | None:
-        """The gate's result for the mean of a run by the page's measure and baseline."""
+        """The gate's result for a run's mean by the page's measure and baseline."""
         return gate_result(self.outline, self.results, run)
 
 
@@ -347,7 +347,7 @@ def _human_estimate(history: History, night: Night, request: Request) -> HumanEs
 
 
 def _has_not_arrived(result: Row) -> bool:
-    """Whether a result of the gate says that a run or a dataset is missing."""
+    """Whether one of the gate's results says that a run or a dataset is missing."""
     return result["check"] == "gate" and str(result["reason"]).startswith("missing_")
 
 
@@ -383,9 +383,9 @@ def _chosen_run(
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
 ) -> str:
-    """The run of the verdict, or one that is worse, or that of the first check, or the best.
+    """The verdict's run, or one that is worse, or that of the first check, or the best.
 
-    If the verdict is `none`, nothing can be concluded, so the run of the first check comes before
+    If the verdict is `none`, nothing can be concluded, so the first check's run comes before
     a worse run.
     """
     verdict = shown.verdict
@@ -404,7 +404,7 @@ def _chosen_run(
 
 
 def _runs_of_verdict(verdict: Row) -> list[str]:
-    """The run of the verdict, then the runs that failed, then the undecided ones."""
+    """The verdict's run, then the runs that failed, then the undecided ones."""
     failed = []
     undecided = []
     for row in verdict.get("results", ()):
@@ -438,7 +438,7 @@ def _query_scores(
     compared: ComparedRuns,
     run: str,
 ) -> list[QueryScore]:
-    """The queries of a run, with the scores before if the run is compared."""
+    """A run's queries, with the scores before if the run is compared."""
     if run in compared.chains:
         queries = chain_queries(shown, history, compared, run)
     elif compared.sides is not None and run in compared.rows:
@@ -493,7 +493,7 @@ def _lost_answers(
     scores: Mapping[tuple[str, int | None], Row],
     before: Sequence[Row],
 ) -> Unanswered | None:
-    """The queries without results; None if a night of the baseline had as many of them."""
+    """The queries without results; None if one of the baseline's nights had as many of them."""
     cutoff = shown.metric[1]
     baseline = shown.baseline.run or run
     now = scores[run, cutoff]["missing_queries"] or 0
@@ -513,7 +513,7 @@ def _no_longer_answered(
     before: Sequence[Row],
     changes: Mapping[str, float],
 ) -> Unanswered | None:
-    """The queries that lost their results, with their share of the loss of the run."""
+    """The queries that lost their results, with their share of the run's loss."""
     lost = _lost_answers(shown, run, scores, before)
     if lost is None or compared.sides is None or compared.difference(run) >= 0:
         return lost
@@ -541,7 +541,7 @@ def _answered_again(
 
 
 def _ids(matrix: ScoreMatrix, mask: NDArray[np.bool_]) -> set[str]:
-    """The ids of the queries of a matrix that a mask selects."""
+    """The ids of a matrix's queries that a mask selects."""
     return set(matrix.queries.ids.filter(pa.array(mask)).to_pylist())
 
 
@@ -553,7 +553,7 @@ def _share(changes: Mapping[str, float], queries: set[str]) -> float:
 
 
 def _judged_before(history: History, shown: Outline, run: str) -> float | None:
-    """The mean judged rate of a run over the baseline's nights."""
+    """A run's mean judged rate over the baseline's nights."""
     if shown.baseline.run:
         return None
     dates = [night.evaluated_on for night in shown.baseline.nights]

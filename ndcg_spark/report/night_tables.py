@@ -44,7 +44,7 @@ _COLUMNS = (
     *("chained", "interrupted", "old_side", "new_side", "uncertainty"),
 )
 _ACKNOWLEDGED = ("dataset", "on", "until", "reason", "run", "sentence")
-#: The columns of a result in CSV, and the ones that are shown in a table.
+#: A result's columns in CSV, and those shown in a table.
 _RESULTS = ["dataset", "evaluated_on", "verdict"]
 _RESULTS += [field.name for field in dataclasses.fields(Result)]
 _SHOWN = (
@@ -68,7 +68,7 @@ _COUNTED = {
     "errors": "testcase/error",
     "skipped": "testcase/skipped",
 }
-#: The words for the result of a check, in display order.
+#: The words for a check's result, in display order.
 WORST_FIRST = ("fail", "undecided", "not_comparable", "pass")
 _SHORT = ("dataset", "date", "verdict", "reason")
 _REHEARSED = ("dataset", "evaluated_on", "verdict", "reason", "run", "sentence")
@@ -105,7 +105,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | N
 
 
 def _json_value(record: Row, rows: Sequence[Row], macro: Sequence[Row] = ()) -> dict[str, Any]:
-    """The JSON value of an evaluation. `macro`: the means over the datasets of its date."""
+    """An evaluation's JSON value. `macro`: the means over the datasets of its date."""
     key = {name: record[name] for name in ("dataset", "evaluated_on", "evaluation_id")}
     return {**key, "record": record, "dataset_scores": rows, "macro_means": macro}
 
@@ -117,7 +117,7 @@ def _newest_notes(means: Mapping[str, MacroMeans]) -> list[str]:
 
 
 def _macro_rows(nights: Sequence[Night], means: Mapping[str, MacroMeans]) -> list[dict[str, Any]]:
-    """A row for each date with several datasets, by the headline measure of its first night."""
+    """A row for each date with several datasets, by its first night's headline measure."""
     first: dict[str, Night] = {}
     for night in nights:
         first.setdefault(night.evaluated_on, night)
@@ -165,7 +165,7 @@ def _verdict_of(night: Night) -> str | None:
 
 
 def print_acknowledged(nights: Nights, style: str | None) -> None:
-    """Print the acknowledgements that are still in force on the newest night of their dataset."""
+    """Print the acknowledgements that are still in force on their dataset's newest night."""
     rows = []
     for known in acknowledged_now(nights):
         shown: Mapping[str, Any] = known.night.record["verdict"] or {}
@@ -251,7 +251,7 @@ class _Event(NamedTuple):
 
 
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    """The newest events by date. An event of several runs is one row with their names."""
+    """The newest events by date. An event that affects several runs is one row with their names."""
     runs_of: dict[_Event, list[str]] = {}
     for line in lines:
         measure = measure_at(line.measure, line.cutoff)
@@ -270,18 +270,18 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
 
 
 def _first_names(runs: Sequence[str]) -> str:
-    """The names of the first few runs, and the number of the others: `a, b, c and 2 more`."""
+    """The names of the first few runs, and how many others there are: `a, b, c and 2 more`."""
     shown = ", ".join(runs[:_NAMED])
     more = len(runs) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 class _Happened(NamedTuple):
-    """What happened at a point of a line."""
+    """What happened at a point on a line."""
 
     what: str
     why: str
-    #: The runs that it is about; empty if it is only about the run of the line.
+    #: The runs that it is about; empty if it is only about the line's run.
     runs: Sequence[str] = ()
 
 
@@ -346,7 +346,7 @@ def verdict_tables(verdicts: Sequence[Row]) -> list[Table]:
 
 
 def verdict_table(verdict: Row, night: str = "") -> Table:
-    """The table of a verdict in its JSON form, with checks that did not pass first.
+    """The table for a verdict in JSON form, with checks that did not pass first.
 
     `night`: the beginning of the note below the table, which says which night it is.
     """
@@ -365,7 +365,7 @@ def _by_weight(result: Row) -> tuple[int, bool, float]:
 
 
 def _result_row(result: Row) -> dict[str, Any]:
-    """The row of a result in the table of a verdict, by the names in `_SHOWN`."""
+    """A result's row in a verdict's table, by the names in `_SHOWN`."""
     return {
         **result,
         "check": checked_mean_of(result) if result["measure"] else "arrival",
@@ -386,7 +386,7 @@ def against_of(result: Row) -> str | None:
     night = result.get("since") or result["baseline_night"]
     names = [name for name in (result["baseline"], night) if name]
     if names:
-        # The name of a baseline may be the date of its night, which is shown once.
+        # A baseline's name may be the date of its night, which is shown once.
         return " ".join(dict.fromkeys(names))
     return "the minimum" if result["measure"] else None
 

@@ -1,4 +1,4 @@
-"""What the page of a night is asked to show, and the nights or run that it compares with."""
+"""What a night's page is asked to show, and the nights or run that it compares with."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
@@ -57,7 +57,7 @@ class Request:
     baseline_date: str | None = None
     attributes: pa.Table | None = None
     labels: Labels = dataclasses.field(default_factory=Labels)
-    #: A sample of this night with human grades.
+    #: A sample from this night with human grades.
     human: HumanGrades | None = None
 
 
@@ -161,7 +161,7 @@ def _shown_metric(night: Night, rows: Sequence[Mapping[str, Any]], measure: str 
 
 
 def _metric_of_first_check(night: Night) -> Metric | None:
-    """The measure of the first check of a measure that a page may choose by itself."""
+    """The measure of the first check whose measure a page may choose by itself."""
     for check in checks_of(night):
         column = check.get("measure", "ndcg")
         if column in _OF_PAGES:
@@ -170,7 +170,7 @@ def _metric_of_first_check(night: Night) -> Metric | None:
 
 
 def checks_of(night: Night) -> list[Mapping[str, Any]]:
-    """The gate's checks that apply to the dataset of a night."""
+    """The gate's checks that apply to a night's dataset."""
     checks = []
     for check in night.gate.get("check", ()):
         datasets = check.get("datasets")
@@ -180,12 +180,12 @@ def checks_of(night: Night) -> list[Mapping[str, Any]]:
 
 
 def shown_points(history: History, shown: Outline, run: str) -> list[Point]:
-    """The trend of a page: the last nights of a run up to its own."""
+    """A page's trend: the last nights of a run up to its own."""
     return in_units_of_last(_points_until_tonight(history, shown, run))[-NIGHTS:]
 
 
 def level_points(history: History, shown: Outline, run: str) -> list[Point]:
-    """The nights of a run that are comparable with the page's, including those before its trend."""
+    """A run's nights that are comparable with the page's, including those before its trend."""
     points = _points_until_tonight(history, shown, run)
     if not points:
         return []
@@ -276,7 +276,7 @@ def _is_covered(run: str, baselines: Sequence[Baseline]) -> bool:
 def _default_baseline(
     history: History, night: Night, runs: Sequence[str], about: str | None
 ) -> Baseline:
-    """The baseline of the verdict, or one that the gate compared with, or an earlier night."""
+    """The verdict's baseline, or one that the gate compared with, or an earlier night."""
     decided = deciding_result(night)
     if decided is not None and decided["result"] == FAIL:
         accepted = _accepted_nights(history, night, decided)
@@ -328,7 +328,7 @@ def deciding_result(night: Night) -> Mapping[str, Any] | None:
 
 
 def _fails_night(result: Mapping[str, Any]) -> bool:
-    """Whether a result is a failure of a check that does not only warn."""
+    """Whether a check failed that does not only warn."""
     return bool(result["result"] == FAIL and result["severity"] == FAIL)
 
 
@@ -424,7 +424,7 @@ def chain_rows(
     rows: Sequence[Mapping[str, Any]],
     options: ComparisonOptions,
 ) -> list[list[dict[str, Any]]]:
-    """The rows of a chain: those with the lower sides, then those with the higher sides."""
+    """A chain's rows: those with the lower sides, then those with the higher sides."""
     families = []
     for side in (LOW, HIGH):
         own = [row for row in rows if row["side"] == side]

@@ -1,4 +1,4 @@
-"""The page of a night as one HTML file that does not need a network."""
+"""A night's page as one HTML file that does not need a network."""
 
 import base64
 import dataclasses
@@ -70,7 +70,7 @@ def read_page(
     request: Request | None = None,
     is_kept: bool = True,
 ) -> Page:
-    """Read the page of a night, or of the newest one if `date` is None.
+    """Read a night's page, or the newest night's if `date` is None.
 
     `is_kept`: whether the output remains, so that the commands on the page can name it.
     """
@@ -89,7 +89,7 @@ def read_page(
 
 
 def place(output: str) -> str:
-    """The name of an output in the commands on a page."""
+    """An output's name in the commands on a page."""
     return masked(output) if "://" in output else str(Path(output).resolve())
 
 
@@ -115,7 +115,7 @@ def make_page(
 
 
 def write_report(output: str, html: Path | None, date: str | None, request: Request) -> Page:
-    """Read the page of a night, and write it to a file if there is one."""
+    """Read a night's page, and write it to a file if there is one."""
     refuse_unwritable("html", html)
     page = read_page(output, date, request)
     warn_of_unmatched(page.parts, request)
@@ -142,7 +142,7 @@ def warn_of_unmatched(parts: Sequence[NightPage], request: Request) -> None:
 
 
 def _documents_of(parts: Sequence[NightPage]) -> Iterator[str]:
-    """The ids of the documents in the lists of the pages, which may repeat."""
+    """The document ids in the pages' lists. Ids may repeat."""
     for part in parts:
         for lists in part.documents.values():
             for facts in (lists.facts, lists.newest):
@@ -151,7 +151,7 @@ def _documents_of(parts: Sequence[NightPage]) -> Iterator[str]:
 
 
 def render(template: str, **values: Any) -> str:
-    """The HTML of a template of this folder, `page` or `site`, with the script and the style."""
+    """The HTML of a template in this folder, `page` or `site`, with the script and the style."""
     folder = resources.files("ndcg_spark.report")
     script = folder.joinpath("page.js").read_text(encoding="utf-8")
     style = folder.joinpath("page.css").read_text(encoding="utf-8")
@@ -164,7 +164,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def write_evaluated(output: str, html: Path, date: str, request: Request, *, is_kept: bool) -> None:
-    """Write the page of a night just evaluated. `is_kept`: whether its output is kept."""
+    """Write the page for a night that was just evaluated. `is_kept`: whether its output is kept."""
     with hidden():
         page = read_page(output, date, request, is_kept)
     warn_of_unmatched(page.parts, request)

@@ -41,7 +41,7 @@ def print_evaluations(nights: Nights, style: str | None) -> None:
 
 
 def _evaluations(nights: Nights) -> Iterator[Row]:
-    """The last log row of each published evaluation, by dataset, date and time."""
+    """Each published evaluation's last log row, by dataset, date and time."""
     last: dict[tuple[str, str, str], Row] = {}
     for row in nights.rows:
         if row["status"] == "published":
@@ -50,7 +50,7 @@ def _evaluations(nights: Nights) -> Iterator[Row]:
 
 
 def _by_measure(logged: list[Row]) -> Iterator[Row]:
-    """A row for each run, measure and cutoff, from the means of the log.
+    """A row for each run, measure and cutoff, from the log's means.
 
     The log has a row for each run and cutoff: `{"run": "bm25", "cutoff": 10, "ndcg": 0.41}`.
     """

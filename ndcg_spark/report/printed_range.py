@@ -1,4 +1,4 @@
-"""Prints the dates of a range, which were evaluated one after the other."""
+"""Prints a range of dates that were evaluated one after the other."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -235,7 +235,7 @@ def paper_table(
 
     The best score in each column and dataset is marked, and so are scores that look the same. If
     the means of a dataset's runs cover different numbers of queries, the table also has these
-    numbers. `marks`: the stars by dataset, run, column of the measure and cutoff.
+    numbers. `marks`: the stars by dataset, run, measure column and cutoff.
     """
     columns = []
     for name, cutoff in _measures_shown(rows, measure_set):
@@ -251,7 +251,7 @@ def paper_table(
             line[count] = _largest(run, count)
         lines.append(line)
     for column in columns:
-        # A higher value of these is neither better nor worse.
+        # A higher value for these is neither better nor worse.
         if column.measure not in CATALOG_COLUMNS:
             _mark_best(lines, column.heading)
     return make_table(lines, (), notes, kept=[column.heading for column in columns])
@@ -262,7 +262,7 @@ def _marked_score(
     column: _Column,
     marks: Mapping[tuple[str, str, str, int | None], str],
 ) -> Marked | None:
-    """The score of a run in a column, with its stars."""
+    """A run's score in a column, with its stars."""
     for row in run:
         if row["cutoff"] == column.cutoff and row.get(column.measure) is not None:
             marked = Marked(row[column.measure])
@@ -273,7 +273,7 @@ def _marked_score(
 
 
 def _mark_best(lines: Iterable[Row], heading: str) -> None:
-    """Mark the best value of each dataset in a column, and all values that look the same."""
+    """Mark each dataset's best value in a column, and all values that look the same."""
     by_dataset: dict[str, list[Marked]] = {}
     for line in lines:
         if line[heading] is not None:
@@ -304,7 +304,7 @@ def _scores(
     *,
     with_error: bool = False,
 ) -> dict[str, Any]:
-    """The scores and counts of a run by heading. `rows`: of all runs, for the cutoffs."""
+    """A run's scores and counts by heading. `rows`: all runs' rows for the cutoffs."""
     by_cutoff = {row["cutoff"]: row for row in run}
     headline = measure_set.headline(row["cutoff"] for row in rows)
     scores: dict[str, Any] = {}
@@ -478,7 +478,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
 
 
 def _ranking(explanation: Explanation) -> Table:
-    """The list of the run next to the ideal ranking, by rank."""
+    """The run's list next to the ideal ranking, by rank."""
     facts = explanation.facts
     rows = []
     for line in explanation.lines:
@@ -512,7 +512,7 @@ def _sentences_on_score(explanation: Explanation) -> list[str]:
 
 
 def _parts(explanation: Explanation) -> Iterator[_Part]:
-    """The losses of the score, and the documents that the ranking does not show."""
+    """The score's losses, and the documents that the ranking does not show."""
     facts = explanation.facts
     if facts.returned:
         total = math.fsum(loss["loss"] for loss in explanation.losses)

@@ -46,7 +46,7 @@ def notes_on_pairs(compared: Iterable[Row], scores: Iterable[Row]) -> list[str]:
         own = means.get((row["dataset"], row["run"], row["cutoff"]))
         other = means.get((row["dataset"], row["baseline"], row["cutoff"]))
         paired = row["queries"]
-        # The means in the table then already cover the queries of the test.
+        # The means in the table then already cover the test's queries.
         if _counted(own, row["measure"]) == _counted(other, row["measure"]) == paired:
             continue
         note = f"{row['run']}: the test uses only the {paired:,} queries that have a score from "

@@ -1,4 +1,4 @@
-"""The sentences of a page as data: a kind, which tests can check, and the text."""
+"""A page's sentences as data: a kind, which tests can check, and the text."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ndcg_spark.report.night import NightPage
 
 
-#: The option that keeps the documents of every query.
+#: The option that keeps every query's documents.
 ALL_KEPT = Give("documents", "all")
 
 
@@ -43,7 +43,7 @@ def together(sentences: Iterable[Sentence]) -> Markup:
 
 
 def command_text(verb: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Markup:
-    """A command of the program that can be pasted into a shell."""
+    """A program command that can be pasted into a shell."""
     return code(command_line(verb, arguments, options))
 
 
@@ -53,7 +53,7 @@ def code(command: str) -> Markup:
 
 
 def night_command(page: "NightPage", verb: str, options: Mapping[str, Any]) -> Markup:
-    """A command about the night of a page. The night must be kept in an output folder."""
+    """A command about a page's night. The night must be kept in an output folder."""
     night = page.night
     of_night = {"date": night.evaluated_on, "dataset": night.dataset}
     return command_text(verb, [str(page.output)], {**of_night, **options})

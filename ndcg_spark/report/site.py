@@ -90,7 +90,7 @@ def write_site(output: str, folder: Path, request: Request) -> None:
 
 
 class _Site:
-    """The pages of a folder, which show nights of one output."""
+    """A folder's pages, which show nights from one output."""
 
     def __init__(self, history: History, request: Request, output: str, folder: Path) -> None:
         self._history, self._request = history, request
@@ -100,7 +100,7 @@ class _Site:
         self._shared = {"program": _program(), "output": output, "request": requested}
 
     def write_page(self, date: str, nights: Sequence[Night]) -> None:
-        """Write the page of a date and its JSON, unless both exist and would not change."""
+        """Write a date's page and its JSON, unless both exist and would not change."""
         file = self._folder / f"{date}.html"
         json_file = self._folder / f"{date}.json"
         possible = _possible_request(self._history, nights, self._request)
@@ -261,7 +261,7 @@ def _write_if_changed(file: Path, content: bytes) -> None:
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    """The content of a file; empty if it is missing or broken, so that its page is rewritten."""
+    """A file's content; empty if it is missing or broken, so that its page is rewritten."""
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -270,7 +270,7 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def _file_state(file: Path) -> dict[str, Any] | None:
-    """The size and the digest of a file; None if it cannot be read."""
+    """A file's size and digest; None if it cannot be read."""
     try:
         return _content_state(file.read_bytes())
     except OSError:
@@ -310,7 +310,7 @@ def _code_files(folder: Traversable) -> Iterator[Traversable]:
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
-    """A row of the index: a night, or an evaluation that failed."""
+    """An index row: a night, or an evaluation that failed."""
 
     date: str
     dataset: str
@@ -345,7 +345,7 @@ def _index(
     parts: "Sequence[_DatasetIndex]",
     dataset: str | None,
 ) -> str:
-    """The HTML of the index. `known`: all nights of the output, with failed evaluations."""
+    """The index's HTML. `known`: all nights of the output, with failed evaluations."""
     by_dataset = {part.page.night.dataset: part for part in parts}
     rows = []
     for night in nights:
@@ -379,7 +379,7 @@ def _date_of(night: Night) -> str:
 
 
 class _Summary(NamedTuple):
-    """A run of a night with its numbers, and the runs that stand out."""
+    """A night's run with its numbers, and the runs that stand out."""
 
     run: str
     score: str
@@ -388,7 +388,7 @@ class _Summary(NamedTuple):
 
 
 def _night_row(night: Night, summary: _Summary | None) -> _Row:
-    """The row of a night. `summary`: None if the night's dataset has no page."""
+    """A night's row. `summary`: None if the night's dataset has no page."""
     verdict = night.record["verdict"] or {}
     label = words.verdict_label(night.record)
     row = _Row(night.evaluated_on, night.dataset, label, _what_happened(night))
@@ -417,7 +417,7 @@ def _what_happened(night: Night) -> Markup:
 
 
 def _failed_row(row: Mapping[str, Any]) -> _Row:
-    """The row of a failed evaluation, from the log."""
+    """A failed evaluation's row, from the log."""
     reason = marked("{}", row["reason"] or "")
     label = words.verdict_label(row)
     return _Row(row["evaluated_on"], row["dataset"] or "", label, reason, has_page=False)
@@ -447,7 +447,7 @@ class _DatasetIndex:
         self._dates = [night.evaluated_on for night in history.nights_of(dataset)]
         metric = measure_at(*page.metric)
         self._lines = history.trends(dataset, run, metric, last=len(self._dates))
-        #: The points of each run by date.
+        #: Each run's points by date.
         self._points: dict[str, dict[str, Point]] = {}
         for line in self._lines:
             self._points[line.run] = {point.date: point for point in line.points}
@@ -489,9 +489,9 @@ class _DatasetIndex:
         return line.run != self.page.run, -fall, -now
 
     def summary(self, night: Night) -> _Summary:
-        """A run of a night with its numbers, and the other runs that stand out.
+        """A night's run with its numbers, and the other runs that stand out.
 
-        The run is that of the verdict, or that of the page, or the best if the night lacks these.
+        The run is the verdict's, or the page's, or the best one if the night lacks both.
         """
         steps = self._steps(night)
         verdict = night.record["verdict"] or {}
@@ -531,7 +531,7 @@ class _DatasetIndex:
         return best
 
     def _standing_out(self, steps: Mapping[str, _Step], first: str) -> Markup:
-        """Why the score of the first run stands out, and other runs whose scores stand out."""
+        """Why the first run's score stands out, and other runs whose scores stand out."""
         about_first = []
         others = []
         for run, (before, now) in steps.items():
@@ -557,7 +557,7 @@ def _change_in_words(step: _Step) -> str:
     if now is None:
         return "-"
     if now.change is not None:
-        # The judgments changed, and the change of the run was computed on both sides.
+        # The judgments changed, and the run's change was computed on both sides.
         return difference(now.change.difference)
     if before is None or before.value is None or now.value is None or now.breaks:
         return "-"
@@ -579,7 +579,7 @@ def _decided_by(
 
 
 def _is_difference_of(result: Mapping[str, Any], run: str, metric: Metric) -> bool:
-    """Whether a result compares the mean of a run over all queries with a baseline."""
+    """Whether a result compares a run's mean over all queries with a baseline."""
     measure, cutoff = metric
     if (result["run"], result["measure"]) != (run, measure):
         return False

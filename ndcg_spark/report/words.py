@@ -52,7 +52,7 @@ class VerdictLabel(NamedTuple):
 
 
 def verdict_label(row: Row) -> VerdictLabel:
-    """The verdict of a row of the log, which may be a word or the whole verdict."""
+    """A log row's verdict, which may be a word or the whole verdict."""
     verdict = row["verdict"]
     if isinstance(verdict, Mapping):
         word = verdict["verdict"]
@@ -489,7 +489,7 @@ def rejudged(page: "NightPage") -> Sentence | None:
     if not many:
         return None
     queries = count(many, "query", "queries")
-    text = "The judgments of {} have changed since {}, which by itself changes scores"
+    text = "The judgments of {} have changed since {}; this alone changes scores"
     return _warning("rejudged", text, queries, page.baseline.label)
 
 
@@ -519,11 +519,11 @@ def _warning(kind: str, text: str, *values: str) -> Sentence:
     return sentence(kind, "Warning: {}.", marked(text, *values).rstrip("."))
 
 
-# A run in the index of a site.
+# A run in a site's index.
 
 
 class NightScore(NamedTuple):
-    """The score of a run in the index, its change since the night before, and why it stands out."""
+    """A run's score in the index, its change since the night before, and why it stands out."""
 
     change: float
     text: str
@@ -531,7 +531,7 @@ class NightScore(NamedTuple):
 
 
 def night_score(before: Point | None, now: Point | None, margin: float) -> NightScore:
-    """The score of a run tonight. `margin`: the smallest change that is worth a sentence."""
+    """A run's score tonight. `margin`: the smallest change that is worth a sentence."""
     was = before.value if before else None
     if now is None or now.value is None:
         return _no_score(was, has_returned_nothing=now is not None and is_silent(now))

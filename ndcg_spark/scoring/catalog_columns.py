@@ -24,7 +24,7 @@ from ndcg_spark.voices import SetOption
 _MOST_BROADCAST = 500_000
 #: Represents null in the structs of `_at_cutoff`, as in `counted_queries`.
 _NOTHING = "-1e9D"
-#: The columns of DATASET_SCORES about the lists of a run, in SQL, if no measure needs them.
+#: The columns of DATASET_SCORES about a run's lists, in SQL, if no measure needs them.
 NO_RUN_MEASURES = {
     "lists": sql.null("bigint"),
     "unknown_items": sql.null("bigint"),
@@ -34,7 +34,7 @@ NO_RUN_MEASURES = {
 
 @dataclasses.dataclass(frozen=True)
 class EngineItems:
-    """The items of the catalog, in memory and on an engine."""
+    """The catalog's items, in memory and on an engine."""
 
     items: ItemTable
     #: The rows of `ItemTable.values`.
@@ -109,7 +109,7 @@ def run_measures(
 ) -> DataFrame:
     """One row per run and cutoff, computed from `shown_lists`.
 
-    The columns are the key of the run, cutoff, lists, unknown_items and RUN_COLUMNS.
+    The columns are the run's key, cutoff, lists, unknown_items and RUN_COLUMNS.
 
     The cutoff is 0 for the whole ranking. A measure is null if it was not requested or is
     undefined. unknown_items is null without items.
@@ -237,7 +237,7 @@ def _by_run(cutoffs: Sequence[Cutoff], measures: MeasureSet) -> list[Column]:
 
 
 def _at_cutoff(cutoff: Cutoff, measures: MeasureSet, size: int) -> str:
-    """The measures of a run at one cutoff; `size` is the size of the catalog."""
+    """A run's measures at one cutoff; `size` is the size of the catalog."""
     options = measures.options
     covered = "items" if catalog_option(options, "coverage_unknown") == "count" else "known"
     formulas = {

@@ -158,7 +158,7 @@ def _by_policy(
     convention: Convention,
     key: Sequence[str],
 ) -> str:
-    """The score of a query by the convention's policies.
+    """A query's score by the convention's policies.
 
     `nothing` is the score of a query `without` relevant documents, unless the query is left out.
     """
@@ -274,7 +274,7 @@ def make_slices(rows: pa.Table, as_dataframe: Callable[[pa.Table], DataFrame]) -
 def means(
     query_scores: DataFrame, measures: MeasureSet = NDCG_ONLY, slices: Slices | None = None
 ) -> DataFrame:
-    """One row per dataset, date, run, cutoff and slice, in no order.
+    """One row per dataset, date, run, cutoff and slice, in no particular order.
 
     It has the columns of DATASET_SCORES, except those of measures that are not computed. `at`
     replaces the cutoff; it is 0 for the whole ranking.

@@ -37,7 +37,7 @@ class Evaluation:
     cutoffs: Sequence[Cutoff]
     evaluated_on: datetime.date
     evaluation_id: str
-    #: The name of the dataset if the tables have no such column.
+    #: The dataset's name if the tables have no such column.
     dataset: str = "default"
     #: The fastest way to rank lists on the engine. All ways give the same ranks.
     rank: Ranker = by_window
@@ -58,7 +58,7 @@ class Evaluation:
 def query_scores(
     judgments: DataFrame, results: DataFrame, runs: DataFrame, evaluation: Evaluation
 ) -> DataFrame:
-    """The table QUERY_SCORES, in no order.
+    """The table QUERY_SCORES, in no particular order.
 
     `runs` has one row per run, with its dataset if the tables name datasets.
     """
@@ -103,7 +103,10 @@ def dataset_scores(
     slices: Slices | None = None,
     of_runs: DataFrame | None = None,
 ) -> DataFrame:
-    """The table DATASET_SCORES, in no order; `of_runs` has the measures of `run_measures`."""
+    """The table DATASET_SCORES, in no particular order.
+
+    `of_runs` has the measures in `run_measures`.
+    """
     aggregated = counted_queries.means(per_query, evaluation.measures, slices)
     named = _with_evaluation(runs, runs.columns, evaluation)
     rows = counted_queries.with_every_run(
@@ -218,6 +221,6 @@ def _not_computed(measures: MeasureSet) -> dict[str, str]:
 
 
 def _complete(table: DataFrame, schema: pa.Schema, constants: Mapping[str, str]) -> DataFrame:
-    """The columns of the schema, from the table or from constants in SQL."""
+    """The schema's columns, from the table or from constants in SQL."""
     columns = {name: constants.get(name, sql.quoted(name)) for name in schema.names}
     return table.selectExpr(*sql.named(columns))

@@ -174,7 +174,7 @@ def judged_queries(
     depth: int | None,
     aggregates: Mapping[str, str] = MappingProxyType({}),
 ) -> DataFrame:
-    """One row per judged query, in no order: key, gains, JUDGMENTS_HASH and `aggregates`.
+    """One row per judged query, unordered: key, gains, JUDGMENTS_HASH and `aggregates`.
 
     `gains` are the gains of the ideal ranking down to `depth`, the largest first. `aggregates` are
     computed over the query's documents. A document judged twice is refused even if one of its gains

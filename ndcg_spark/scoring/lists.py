@@ -83,7 +83,7 @@ def listed_gains(
     rank: Ranker = ranking.by_window,
     measures: MeasureSet = NDCG_ONLY,
 ) -> DataFrame:
-    """The results down to `depth`, ranked and joined with the judgments, in no order.
+    """The results down to `depth`, ranked and joined with the judgments, in no particular order.
 
     `own_gain` is the document's own gain. `gain` is the gain that counts at its rank: the mean of
     its tie group if ties are averaged. The columns that measures other than NDCG need are averaged
@@ -235,7 +235,7 @@ def returned_documents(
     convention: Convention,
     depth: int | None = None,
 ) -> DataFrame:
-    """One row per run, query and returned document down to `depth`, in no order.
+    """One row per run, query and returned document down to `depth`, in no particular order.
 
     `rank` is the rank in the scored list, which contains the document if `on_list` is true. In that
     list, it contributes `gain` times `discount`.

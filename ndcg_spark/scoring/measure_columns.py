@@ -31,7 +31,7 @@ def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
     if convention.ties == "average" and wrong:
         raise ConventionError(
             f"measures: {', '.join(wrong)} needs one order of equal scores, but ties=average "
-            "averages over all orders; remove the measure, or use, for example, ties=doc_id_desc"
+            "averages over all orderings; remove the measure, or use, for example, ties=doc_id_desc"
         )
 
 
@@ -58,7 +58,7 @@ def with_highest_of_query(
 
 
 def highest_grade(judgments: DataFrame, key: Sequence[str] = ()) -> DataFrame:
-    """The highest grade of each query; without a key, one row with the highest of all judgments."""
+    """Each query's highest grade; without a key, one row with the highest of all judgments."""
     return judgments.groupBy(*key).agg(F.max("relevance").alias(HIGHEST))
 
 

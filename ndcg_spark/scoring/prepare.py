@@ -149,7 +149,7 @@ def prepare_judgments(judgments: UserTable, convention: Convention) -> list[RowT
 
 
 def judgment_tests(types: Mapping[str, str], convention: Convention) -> list[RowTest]:
-    """The tests of judgments under a convention; `types` has the type of every column."""
+    """The tests of judgments under a convention; `types` has every column's type."""
     grade = f"coalesce({rules.typed_sql('relevance', types)}, 0D)"
     return rules.judgment_rules(types, gain(grade, convention), convention)
 

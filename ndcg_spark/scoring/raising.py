@@ -55,7 +55,7 @@ def raise_in_results(
 
 
 def _refused(table: UserTable, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
-    """The table in the types of the schema. Rows are tested first, so that messages show
+    """The table in the schema's types. Rows are tested first, so that messages show
     them raw.
     """
     with about(table.name):

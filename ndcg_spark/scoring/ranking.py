@@ -24,7 +24,7 @@ RETURNED_RANK, TIE_GROUP = "returned_rank", "tie_group"
 TIED = "tied"
 #: Whether a document stays on the scored list. The column exists only if `removes_documents`.
 LISTED = "listed"
-#: The documents of a list, best first, in a table with one row per list.
+#: A list's documents, best first, in a table with one row per list.
 DOCUMENTS = "documents"
 
 #: An id that is a non-negative integer. Spelled out because \\d and $ match different text on
@@ -216,7 +216,7 @@ def settle_ties(
     """The table with ties broken by `gain` if the convention requires it, cut at `depth` again.
 
     If ties are averaged, documents have the means of their tie group. The DCG is then the expected
-    DCG over all orders of the group, for any discount and any cutoff (McSherry and Najork 2008).
+    DCG over all orderings of the group, for any discount and any cutoff (McSherry and Najork 2008).
     """
     if not breaks_ties_by_gain(convention):
         return table

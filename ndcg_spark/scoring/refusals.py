@@ -4,7 +4,7 @@ The engine raises an exception ``ndcg_spark refuses [code] sentence``.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -52,7 +52,8 @@ def refusal_sql(
 ) -> str:
     """A value, in SQL, that raises when it is computed; the message shows these columns."""
     begins = sql.text(f"ndcg_spark refuses [{why.code}] {why.before_example}")
-    sentence = f"concat({begins}, {_example(key, line)}, {sql.text(why.after_example)})"
+    example = _on_one_line(_example(key, line))
+    sentence = f"concat({begins}, {example}, {sql.text(why.after_example)})"
     return f"cast(raise_error({sentence}) as {kind})"
 
 
@@ -65,6 +66,13 @@ def _example(names: Iterable[str], line: str | None = None) -> str:
     pairs = ", ".join(map(_name_and_value, names))
     row = f"concat_ws(' ', {pairs})"
     return f"coalesce({quoted(line)}, {row})" if line else row
+
+
+def _on_one_line(value: str) -> str:
+    """The text in SQL with its line breaks escaped, because `refused` reads only one line."""
+    for character, escaped in (("\n", "\\n"), ("\r", "\\r")):
+        value = f"replace({value}, {sql.text(character)}, {sql.text(escaped)})"
+    return value
 
 
 def _name_and_value(column: str) -> str:
@@ -84,21 +92,23 @@ def refuse_rows(table: DataFrame, tests: Sequence[RowTest], name: str) -> DataFr
     columns = named_by_user(kinds)
     # A test may be a user's function, which SQL text cannot call.
     breaks = {f"{OWN}{rule.code}": is_broken for rule, is_broken in tests}
+    columns_with_rules = {rule.column for rule, _ in tests}
     guarded = {}
     for column in columns:
-        rules = [rule for rule, _ in tests if _guards(rule, column, tests)]
+        rules = [rule for rule, _ in tests if _guards(rule, column, columns_with_rules)]
         refusals = {rule.code: _row_refusal(rule, name, column, kinds) for rule in rules}
         guarded[column] = _guarded(column, refusals)
     return table.withColumns(breaks).selectExpr(*sql.named(guarded))
 
 
-def _guards(rule: Rule, column: str, tests: Sequence[RowTest]) -> bool:
+def _guards(rule: Rule, column: str, columns_with_rules: Collection[str | None]) -> bool:
     """Whether the column raises in a row that breaks the rule.
 
-    A rule without its own column guards doc_id and every column that another rule guards.
+    A rule without its own column is about a line that is not a row. An engine computes only the
+    columns that it needs, so doc_id and every column with a rule raise in such a row.
     """
     if rule.column is None:
-        return column in {"doc_id", *(other.column for other, _ in tests)}
+        return column == "doc_id" or column in columns_with_rules
     return rule.column == column
 
 
@@ -143,7 +153,8 @@ def refuse_value(
     if words is None:
         raise ValueError("no rules")
     name, value = column
-    failure = f"cast(raise_error(concat(broken_rule, {_example(shown)}, '; {_TO_DO}')) as string)"
+    example = _on_one_line(_example(shown))
+    failure = f"cast(raise_error(concat(broken_rule, {example}, '; {_TO_DO}')) as string)"
     guarded = f"case when broken_rule is null then {value} else {failure} end"
     return table.withColumns({"broken_rule": words}).withColumns(
         {name: F.expr(f"case when {counts} then {guarded} end")}

@@ -6,7 +6,7 @@ best of the others. Measured with 9.6 million results on the embedded engine: 1.
 s, and 0.64 GB instead of 0.98 GB.
 
 Without ranks, results are skipped in lists that have a floor: a score that at least `depth` of the
-results reach. The results of a list are distributed over more than `depth` buckets, and the best
+results reach. A list's results are distributed over more than `depth` buckets, and the best
 score of each bucket is kept. The best `depth` of these scores belong to different results, so the
 lowest of them is a floor. With 16 buckets and a depth of 10, about 15 of a list's 100 results reach
 it. Measured with 96 million results on the embedded engine: 50 s of processor time instead of 73 s,
@@ -99,7 +99,7 @@ class Floors:
         return rows >= max(MIN_ROWS, MIN_DEPTHS * self.depth * lists)
 
     def counted(self, types: Mapping[str, str], row: Column) -> Aggregates:
-        """The aggregates for the floor of a list; `row` is a hash that decides the bucket.
+        """The aggregates for a list's floor; `row` is a hash that decides the bucket.
 
         The floor is minus infinity if fewer than `depth` buckets have a result.
         """

@@ -62,7 +62,10 @@ def _unscored(targets: Targets, lists: Sequence[OldList]) -> _Unscored:
 
 
 def _given_scores(one: OldList, targets: Targets) -> list[float | None]:
-    """Return the job's scores of a list, one for each row, which is None if it is empty."""
+    """Return the job's scores of a list at the cutoffs that it has a row for.
+
+    A score is None if its row is empty.
+    """
     found = []
     for cutoff in targets.cutoffs:
         place = one.place(cutoff)

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-#: The options that affect the order of a list.
+#: The options that affect a list's order.
 _OF_ORDER = ("order", "ties", "score_precision")
 #: The options that affect the grades of documents.
 _OF_GRADES = ("judgment_duplicates", "negative")
@@ -44,9 +44,9 @@ class _RefusedError(Exception):
 class _Grades(NamedTuple):
     """The grades of all documents."""
 
-    #: The position of the list of each judged document, in ascending order.
+    #: The position of each judged document's list, in ascending order.
     at: Whole
-    #: The grade of each judged document.
+    #: Each judged document's grade.
     judged: Floats
     #: The grade of each returned document, or NaN if it has no grade.
     returned: Floats
@@ -63,7 +63,7 @@ class _Gains(NamedTuple):
 class _Lists(NamedTuple):
     """Tables with a row for each list and a column for each rank, padded with 0."""
 
-    #: The gain of each document.
+    #: Each document's gain.
     of_documents: Floats
     #: The gain at each rank, which differs from the document's if ties are averaged.
     at_ranks: Floats
@@ -156,7 +156,7 @@ class ArrayScorer:
         return kept[key]
 
     def _grades(self, convention: Convention) -> _Grades:
-        """Return the grade of every document, combined if it was judged several times."""
+        """Return every document's grade, combined if it was judged several times."""
         grades_of_lists = []
         counts = []
         judged: list[float] = []
@@ -172,7 +172,7 @@ class ArrayScorer:
         return _Grades(at, np.array(judged, np.float64), np.array(returned, np.float64))
 
     def _gains(self, convention: Convention) -> _Gains:
-        """Return the gain of every document."""
+        """Return every document's gain."""
         grades = self._shared(self._grades, _OF_GRADES, convention)
         judged = _gains_of(grades.judged, convention)
         if convention.judgment_duplicates == "mean" and isinstance(convention.gain, Mapping):
@@ -185,7 +185,7 @@ class ArrayScorer:
         return _Gains(grades.at, judged, _gains_of(grades.returned, convention))
 
     def _listed(self, convention: Convention) -> _Lists:
-        """Return the lists in the order of the convention, without removed documents."""
+        """Return the lists in the convention's order, without removed documents."""
         grades = self._shared(self._grades, _OF_GRADES, convention)
         gains = self._shared(self._gains, _OF_GAINS, convention).returned
         is_judged = ~np.isnan(gains)
@@ -293,12 +293,12 @@ class ArrayScorer:
         return self._at[order] * len(self._ids) + self._text_order[order]
 
     def _sums(self, convention: Convention) -> Floats:
-        """Return the DCG of every list at every rank."""
+        """Return every list's DCG at every rank."""
         lists = self._shared(self._listed, _OF_LISTS, convention)
         return _sums_to_each_rank(lists.at_ranks, convention)
 
     def _ideal(self, convention: Convention, cutoffs: tuple[Cutoff, ...]) -> Floats:
-        """Return the ideal DCG of every list at every cutoff."""
+        """Return every list's ideal DCG at every cutoff."""
         if convention.ideal == "retrieved_at_k":
             at_cutoffs: Floats = self._shared(self._retrieved_at, _OF_SUMS, convention, cutoffs)
             return at_cutoffs
@@ -381,7 +381,7 @@ def _gains_of(grades: Floats, convention: Convention) -> Floats:
 def _as_table(at: Whole, values: Floats, lengths: Whole) -> Floats:
     """Return a table with a row for each list, padded with 0.
 
-    `values` has the values of all lists, one list after another, and `at` the list of each value.
+    `values` has the values of all lists, one list after another, and `at` each value's list.
     """
     table = np.full((len(lengths), int(lengths.max(initial=0))), 0.0)
     starts = np.cumsum(lengths) - lengths

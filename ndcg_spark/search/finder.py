@@ -228,7 +228,7 @@ class Search:
         return found[:_BEAM]
 
     def _estimated(self, convention: Convention) -> Iterator[Ranked]:
-        """Yield the estimated distance of a convention at every cutoff, from a sample."""
+        """Yield a convention's estimated distance at every cutoff, from a sample."""
         cutoffs = self.space.cutoffs
         if self.judge.sample is None:
             for cutoff in cutoffs:

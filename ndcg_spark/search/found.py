@@ -95,11 +95,6 @@ class FoundConvention:
     may_keep_order_of_rows: bool = False
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the convention gives every score of the job."""
-        return self.verdict == "exact"
-
-    @property
     def has_enough_means(self) -> bool:
         """Whether the scores are enough to determine the convention, even if they are means."""
         return self.verdict != "consistent" or self.compared >= ENOUGH_MEANS
@@ -116,7 +111,7 @@ class FoundConvention:
 
     @property
     def label(self) -> str:
-        """The label of the convention, such as `trec_eval gain=exp2`."""
+        """The convention's label, such as `trec_eval gain=exp2`."""
         return self.convention.label
 
 

@@ -34,7 +34,7 @@ class RunMean(NamedTuple):
 
 
 def run_means(compared: Iterable[Compared], targets: Targets, trial: Trial) -> list[RunMean]:
-    """Return the mean of every run: the mean that the job gives, or the mean of its scores."""
+    """Return every run's mean: the mean that the job gives, or the mean of its scores."""
     given_scores: dict[ScoreKey, list[float]] = {}
     our_scores: dict[ScoreKey, list[float]] = {}
     our_means: dict[ScoreKey, float | None] = {}

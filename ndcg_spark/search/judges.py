@@ -172,7 +172,7 @@ class RunMeans:
         """`lists` are all lists of the runs. `cutoffs` are the cutoffs to try."""
         self.targets = targets
         self._cutoffs = targets.cutoffs if targets.knows_cutoffs else list(cutoffs)
-        #: The lists of each run, by its dataset and name.
+        #: Each run's lists, by its dataset and name.
         self._lists: dict[tuple[str, str], list[OldList]] = {}
         if targets.means:
             for one in lists:
@@ -197,7 +197,7 @@ class RunMeans:
                 yield Compared(place, given, None, True)
 
     def _means_of(self, place: ScoreKey, convention: Convention) -> Sequence[float]:
-        """Return the mean of a run at every cutoff, which is not finite if there is no mean."""
+        """Return a run's mean at every cutoff, which is not finite if there is no mean."""
         if self._convention is not convention:
             self._convention = convention
             self._known = {}
@@ -214,7 +214,7 @@ class RunMeans:
         return self._known[run]
 
     def _scores(self, place: ScoreKey, convention: Convention) -> Floats | None:
-        """Return the scores of a run, with a column for each cutoff, or None if it is refused."""
+        """Return a run's scores, with a column for each cutoff, or None if it is refused."""
         run = place.dataset, place.run
         if run not in self._scorers:
             self._scorers[run] = ArrayScorer(self._lists.get(run, []))
@@ -237,7 +237,7 @@ class RunMeans:
         return ""
 
     def _scores_at(self, run: ScoreKey, trial: Trial, cutoffs: Sequence[Cutoff]) -> Floats | None:
-        """Return the scores of a run, with a column for each of these cutoffs of the job."""
+        """Return a run's scores, with a column for each of these cutoffs of the job."""
         scores = self._scores(run, trial.convention)
         if scores is None:
             return None
@@ -272,13 +272,13 @@ class ListScorer:
         self._sums_by: tuple[str, ...] = ()
         #: The ranked lists, by the position of the list and these values.
         self._ranked: dict[tuple[Any, ...], Ranking] = {}
-        #: The DCG and the ideal DCG, by the position of the list, the cutoff and these values.
+        #: The DCG and the ideal DCG, by the list's position, the cutoff and these values.
         self._sums: dict[tuple[Any, ...], tuple[float, float]] = {}
-        #: The discounts, by the value of the option.
+        #: The discounts, by the option's value.
         self._discounts: dict[str, list[float]] = {}
 
     def score(self, at: int, convention: Convention, cutoff: Cutoff) -> Ours | None:
-        """Return the score of the list at a position, or None if the convention refuses it."""
+        """Return the list's score at a position, or None if the convention refuses it."""
         self._use(convention)
         query = self.lists[at].pair.query_id
         try:
@@ -374,7 +374,7 @@ class Scorer(Protocol):
 
 
 def compare_score(place: ScoreKey, ours: Ours, targets: Targets, absent: Absent) -> Compared:
-    """Return the score of a query, compared with ours."""
+    """Return a query's score, compared with ours."""
     given = targets.scores.get(place)
     if given is None:
         is_left_out = absent == "left_out"
@@ -388,7 +388,7 @@ def compare_score(place: ScoreKey, ours: Ours, targets: Targets, absent: Absent)
 
 
 def compare_mean(place: ScoreKey, scores: Sequence[float], targets: Targets) -> Compared:
-    """Return the mean of a run, compared with the mean of our `scores`."""
+    """Return a run's mean, compared with the mean of our `scores`."""
     given = targets.means[place]
     if not scores:
         return Compared(place, given, None, True)

@@ -17,7 +17,7 @@ from ndcg_spark.search.trials import Trial
 NOTHING = "nothing: with the other options, both values have the same effect"
 #: A list for the whole ranking is as long as one for this cutoff.
 _WHOLE = 5
-#: The query of every list.
+#: Every list's query.
 _QUERY = "q"
 #: Two scores that are different doubles, but the same 32-bit float.
 _SCORE, _NEXT_SCORE = 16777216.0, 16777217.0
@@ -77,7 +77,7 @@ def _below_another(probe: Probe) -> Probe:
 
 
 def _score(probe: Probe, trial: Trial, cutoff: Cutoff) -> float | str | None:
-    """Return the score of a list, None if it is left out, or "refused"."""
+    """Return a list's score, None if it is left out, or "refused"."""
     try:
         score = reference.score(_QUERY, probe.judged, probe.returned, trial.convention, cutoff)
     except (InputError, ConventionError):

@@ -19,7 +19,7 @@ _OTHERS = 30
 
 
 class Estimate(NamedTuple):
-    """The distance of a convention from the scores of a sample; see `Distance`."""
+    """The distance of a convention from a sample's scores; see `Distance`."""
 
     middle: float
     differing: int

@@ -4,12 +4,14 @@ import dataclasses
 import decimal
 import functools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
 from ndcg_spark.convention.measures import Cutoff, by_depth
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.old_scores import OldRow
+from ndcg_spark.text import PLAIN_NUMBER
 from ndcg_spark.tolerance import EQUAL
 
 #: The smallest tolerance, however many digits are given, because many jobs use 32-bit floats.
@@ -31,7 +33,7 @@ class ScoreKey(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """The scores of a job, and their tolerances."""
+    """A job's scores, and their tolerances."""
 
     #: The scores of queries; None if the job names a query but has no score for it.
     scores: Mapping[ScoreKey, float | None]
@@ -194,10 +196,10 @@ def _without_percent(rows: Sequence[OldRow]) -> tuple[Sequence[OldRow], list[str
 
 def _is_number(text: str | None) -> TypeGuard[str]:
     """Whether a text is a finite number."""
-    try:
-        return text is not None and math.isfinite(float(text))
-    except ValueError:
+    if text is None or not re.fullmatch(PLAIN_NUMBER, text):
         return False
+    # 1e999 is larger than every double.
+    return math.isfinite(float(text))
 
 
 def _notes_on_large_scores(scores: Mapping[ScoreKey, float | None]) -> Iterator[str]:
@@ -261,13 +263,9 @@ def _value(row: OldRow) -> float | None:
     """Return the number of a row, or None if it is empty. Raise InputError for other text."""
     if row.number is None:
         return None
-    try:
-        value = float(row.number)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    if not _is_number(row.number):
         raise InputError(f"scores: {row.number!r} is not a number; leave the row out, or empty")
-    return value
+    return float(row.number)
 
 
 def _in_words(place: ScoreKey) -> str:

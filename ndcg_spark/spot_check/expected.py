@@ -89,7 +89,7 @@ def is_same(expected: Expected, actual: Any) -> bool:
 def _catalog_measures(
     ranking: Ranking, definition: Definition, cutoff: Cutoff, items: Mapping[str, Item]
 ) -> dict[str, Expected]:
-    """The requested measures of the catalog that have a value for each list."""
+    """The requested catalog measures that have a value for each list."""
     wanted, table = definition.measures, definition.items
     if table is None:
         return {}

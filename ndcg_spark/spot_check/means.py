@@ -20,7 +20,7 @@ _SUMMED = ("ndcg", "dcg", "ideal_dcg", "returned", "judged")
 _SLICE = "slice"
 #: An attribute and its value; both are None for all queries.
 AttributeValue = tuple[str | None, str | None]
-#: The dataset of a query, or None, and its id.
+#: A query's dataset, or None, and its id.
 _QueryKey = tuple[str | None, str]
 
 
@@ -137,7 +137,7 @@ class Means:
         columns: Sequence[str],
         slices: Sequence[AttributeValue],
     ) -> None:
-        """Add up the rows of each slice; `slices` are those that the slice numbers refer to."""
+        """Add up each slice's rows; `slices` are those that the slice numbers refer to."""
         sums = [(name, kind) for name in columns for kind in ("sum", "count")]
         sums += [(_size(name), "sum") for name in columns]
         sums += [("missing", "sum"), ("no_relevant", "sum")]
@@ -232,7 +232,7 @@ def _prepared(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def _merge(total: Total, row: Mapping[str, Any], columns: Sequence[str]) -> None:
-    """Add the sums of a file."""
+    """Add a file's sums."""
     before = total.count.get("ndcg", 0)
     added = row["ndcg_count"]
     if added:

@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 #: The documents of each query with their grades, and of each list with their scores and ranks.
 Judged = dict[Query, list[tuple[str, float]]]
 Listed = dict[Pair, list[Returned]]
-#: Documents that are removed from the lists of a query.
+#: Documents that are removed from a query's lists.
 Excluded = set[tuple[Query, str]]
 
 
@@ -83,7 +83,7 @@ def rank_number(value: Any) -> int | None:
 
 
 def judged_documents(rows: Iterable[StoredRow], convention: Convention) -> Judged:
-    """The judgments of each query, without the rows that break a rule."""
+    """Each query's judgments, without the rows that break a rule."""
     judged: Judged = {}
     # Cached, because many rows have the same grade, and a user's gain may be slow.
     keeps_grade = functools.cache(functools.partial(_keeps_grade, convention))
@@ -103,7 +103,7 @@ def judged_documents(rows: Iterable[StoredRow], convention: Convention) -> Judge
 def returned_documents(
     rows: Iterable[StoredRow], excluded: Excluded, convention: Convention
 ) -> Listed:
-    """The lists of each run, without excluded documents and rows that break a rule."""
+    """Each run's lists, without excluded documents and rows that break a rule."""
     listed: Listed = {}
     for row in rows:
         if row.get(FAULT) is not None:
@@ -183,7 +183,7 @@ def _comparable(value: Any) -> float | str | None:
 
 
 def _query(row: StoredRow) -> Query | None:
-    """The query of a row, or None if it has no query."""
+    """A row's query, or None if it has no query."""
     query_id = id_text(row.get("query_id"))
     if not query_id:
         return None

@@ -86,7 +86,7 @@ class InputTable(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """The subject of a spot check: the inputs of an evaluation, and what it computes."""
+    """The subject of a spot check: an evaluation's inputs, and what it computes."""
 
     judgments: InputTable
     results: InputTable
@@ -94,7 +94,7 @@ class Subject(NamedTuple):
     definition: Definition
     #: The runs with their datasets, which are None if the tables do not name datasets.
     runs: Sequence[tuple[str | None, str]]
-    #: The name of the dataset if the tables do not name datasets.
+    #: The dataset's name if the tables do not name datasets.
     dataset: str
     #: The seed that decides which lists are drawn.
     seed: str
@@ -189,7 +189,7 @@ def _draw(subject: Subject, scores: StoredRows, means: Means, chance: random.Ran
 
 
 def _lists_to_recompute(subject: Subject, drawn: _DrawnLists, inputs: Inputs) -> list[Pair]:
-    """The lists to recompute among the required and drawn lists, and those that were also read."""
+    """Which of the required, drawn and also read lists to recompute."""
     from_inputs = list(drawn.from_inputs)
     if subject.results.stored is None:
         # The engine has also found the lists of the bucket's queries.
@@ -349,7 +349,7 @@ def make_bucket(seed: str, rows: int) -> Bucket:
 
 
 def in_bucket(scores: DataFrame, bucket: Bucket) -> DataFrame:
-    """The rows of the queries of a bucket."""
+    """The rows of a bucket's queries."""
     return scores.where(_is_hashed_to(bucket))
 
 

@@ -207,7 +207,7 @@ def to_pandas(table: "DataFrame | pa.Table") -> "pd.DataFrame":
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class View:
-    """The output of a command: tables for people, a value for JSON, rows for CSV, pandas, Arrow."""
+    """A command's output: tables for people, a value for JSON, rows for CSV, pandas, Arrow."""
 
     tables: Sequence[Table]
     value: Any

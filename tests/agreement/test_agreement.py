@@ -227,7 +227,7 @@ def test_the_command(tmp_path):
     (tmp_path / "b.qrels").write_text("1 0 d1 2\n")
     done = command_line(*arguments[:3], "--format", "json", cwd=tmp_path)
     assert '"kappa": null, "kappa_quadratic": null, "alpha": null' in done.stdout
-    assert "default: judged by both" in done.stderr
+    assert "is judged by both" in done.stderr
     for broken in ("q1 0 d1 2\nq1 0 d2 many\n", "q1 0 d1 2\nq1 0 d1 1\n"):
         (tmp_path / "b.qrels").write_text(broken)
         assert command_line(*arguments[:3], cwd=tmp_path).returncode == 3

@@ -98,7 +98,7 @@ def test_a_value_that_means_nothing_is_refused_by_its_option(option, value):
         ({"gain": {0: 0, 1: 1}, "unjudged": 0.5}, "the gain table lacks the grade of unjudged=0.5"),
         (
             {"min_relevance": 2, "relevant_from": 2},
-            "makes every grade 1 or 0, below relevant_from=2",
+            "turns every grade into 0 or 1, so none reaches relevant_from=2",
         ),
         ({"min_relevance": 2, "max_grade": 3}, "makes the highest grade 1 instead of max_grade=3"),
         *(

@@ -60,7 +60,7 @@ def test_a_definition_in_mathematical_notation():
         "rel(d) = [grade of d >= 2], but a negative grade is unchanged",
         "g(d) = [rel(d) > 0]",
         "w(r) = 1 / r",
-        "DCG@k = sum over r = 1..k of g(d_r) * w(r), expected over all orders of equal scores",
+        "DCG@k = sum over r = 1..k of g(d_r) * w(r), expected over all orderings of equal scores",
         "IDCG@k = sum over r = 1..k of w(r)",
     ]
 

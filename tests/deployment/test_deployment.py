@@ -307,11 +307,15 @@ class NotRetried(Retried):
 
 @pytest.fixture
 def airflow_dag(monkeypatch, request):
+    return imported_dag(monkeypatch, getattr(request, "param", {}))
+
+
+def imported_dag(monkeypatch, variables):
     """The names of the DAG's module, on a stand-in for Airflow; its task is `evaluate`."""
     monkeypatch.setenv("NDCG_SPARK_PROJECT", str(ROOT))
     for name in ("MASTER", "SUBMIT"):
         monkeypatch.delenv(f"NDCG_SPARK_{name}", raising=False)
-    for name, value in getattr(request, "param", {}).items():
+    for name, value in variables.items():
         monkeypatch.setenv(f"NDCG_SPARK_{name}", value)
     given = {}
 
@@ -353,6 +357,12 @@ def test_the_dag_evaluates_the_date_of_its_interval(airflow_dag, before, after):
     assert (airflow_dag["schedule"], airflow_dag["retries"]) == (("30 2 * * *", "UTC"), 3)
     with pytest.raises(NotRetried, match="has no logical date, so no night"):
         airflow_dag["evaluate"]()
+
+
+def test_a_dag_with_two_answers_to_where_it_computes_is_not_imported(monkeypatch):
+    variables = {"MASTER": "yarn", "SUBMIT": "--deploy-mode cluster"}
+    with pytest.raises(ValueError, match=r"yarn.*--deploy-mode cluster.*leave one"):
+        imported_dag(monkeypatch, variables)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_known_loss_fails_no_later_night_until_it_gets_worse(output):
         assert (worse.exit_code, worse.acknowledged) == (5, None), runs
     # A missing run beside the known loss is not silent.
     assert night(output, 7, ltr=LOST).acknowledged is None
-    # On the sixth, ltr was repaired.
+    # On the sixth, ltr was fixed.
     assert night(output, 8, ltr=LOST, bm25=BASE - 0.1).exit_code == 5
 
 
@@ -86,7 +86,7 @@ def test_an_acknowledgement_ends_after_two_weeks(output, day, code):
     assert night(output, day, ltr=LOST, bm25=BASE - 0.1).exit_code == code
 
 
-#: What the night after the acknowledged one returns, and whether it repairs the loss of ltr.
+#: What the night after the acknowledged one returns, and whether it fixes ltr's loss.
 BETWEEN = {
     "repaired": ({"ltr": BASE, "bm25": BASE - 0.1}, {}, True),
     "another run fails": ({"ltr": BASE, "bm25": BASE - 0.2}, {}, True),
@@ -111,7 +111,7 @@ def test_a_loss_that_returns_after_its_repair(output, scores, more, is_repaired)
     assert in_force == ([] if is_repaired else ["2026-11-02"])
     later = night(output, 4, ltr=LOST, bm25=BASE - 0.1)
     assert (later.verdict, later.exit_code) == ("fail", 5 if is_repaired else 0)
-    is_back = "acknowledged on 2 November was repaired on 3 November and is back"
+    is_back = "acknowledged on 2 November was fixed on 3 November and is back"
     assert any(is_back in warning for warning in later.warnings) == is_repaired
 
 

@@ -116,7 +116,7 @@ def test_a_slice_that_breaks_on_a_night_of_new_judgments_is_named():
 
 @pytest.mark.slow
 def test_a_year_of_events():
-    """The figures of conf/README.md, on a part of what they were measured on."""
+    """The figures of GATE.md, on a part of what they were measured on."""
     found = counts(measured("events", 800, MONTHLY, 0, 5, 110)["nights"])
     assert found["alarm"] >= 0.95 * found["deserve"] > 15
     assert found["silent"] == found["identical no pass"] == 0

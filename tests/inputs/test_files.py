@@ -184,6 +184,26 @@ def test_a_file_of_a_far_storage_is_named_literally_below_its_address(
     assert paths(f"{address}/runs/{name}") == [file.path]
 
 
+def test_a_file_that_is_rewritten_within_a_second_has_changed(tmp_path):
+    path = tmp_path / "a.run"
+    path.write_bytes(b"q1")
+    whole_milliseconds = 1_700_000_000_123 * 10**6
+    os.utime(path, ns=(whole_milliseconds, whole_milliseconds))
+    (listed,) = list_files(str(path)).files
+    assert not listed.has_changed
+    path.write_bytes(b"q2")
+    os.utime(path, ns=(whole_milliseconds, whole_milliseconds + 10**6))
+    assert listed.has_changed
+
+
+def test_a_far_storage_may_tell_only_the_second_of_a_change():
+    listed = fs.FileInfo("bucket/b.run", mtime_ns=1_700_000_000_123 * 10**6, size=1)
+    asked_for = fs.FileInfo("bucket/b.run", mtime_ns=1_700_000_000 * 10**9, size=1)
+    far, near = fs._MockFileSystem(), fs.LocalFileSystem()
+    assert files._stamp(far, listed) == files._stamp(far, asked_for)
+    assert files._stamp(near, listed) != files._stamp(near, asked_for)
+
+
 def test_files_on_two_storages_are_each_compared_with_what_they_were(monkeypatch, tmp_path):
     (near,) = list_files(file(tmp_path / "a.run").path).files
     system = stored(monkeypatch, "bucket", "bucket/b.run")

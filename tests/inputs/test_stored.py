@@ -3,7 +3,9 @@
 import dataclasses
 import decimal
 import json
+import os
 import resource
+import threading
 
 import checked
 import numpy as np
@@ -387,3 +389,26 @@ def test_an_engine_that_does_not_see_this_machine_gets_a_small_table_with_the_pl
         assert isinstance(refused.value.advice, Convert)
     finally:
         far.scratch.remove()
+
+
+@pytest.mark.parametrize("kind", ["run", "parquet"])
+@pytest.mark.parametrize(("most", "is_read"), [(1 << 26, True), (10, False)])
+def test_a_pipe_is_sent_to_a_cluster_which_does_not_have_its_copy(
+    session, tmp_path, monkeypatch, kind, most, is_read
+):
+    monkeypatch.setattr("ndcg_spark.inputs.dataframes._MAX_SENT", most)
+    written(tmp_path / f"a.{kind}", text("r") if kind == "run" else columns("r"))
+    content = (tmp_path / f"a.{kind}").read_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[content])
+    writer.start()
+    cluster = Engine(session, "spark", "a cluster", sees_local_files=False)
+    try:
+        if is_read:
+            assert returned(cluster, tmp_path / "pipe").table.count() == 2
+        else:
+            with pytest.raises(InputError, match=r"a cluster cannot read; "):
+                returned(cluster, tmp_path / "pipe")
+    finally:
+        writer.join()
+        cluster.scratch.remove()

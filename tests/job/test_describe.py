@@ -55,7 +55,7 @@ def test_without_items_what_needs_none_is_shown(session, files):
     ("measures", "code", "reason"),
     [
         ("P@5 Items@5", 2, "precision needs judgments"),
-        ("Coverage@5", 2, "coverage needs the items of the catalog; give --items FILE, or"),
+        ("Coverage@5", 2, "coverage needs the catalog's items; give --items FILE, or"),
     ],
 )
 def test_what_is_not_there_is_named(session, files, measures, code, reason):

@@ -17,6 +17,7 @@ from ndcg_spark import reference
 from ndcg_spark.config import validate
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
+from ndcg_spark.inputs.old_scores import read_old_scores
 from ndcg_spark.job import like_inputs, like_scores
 from ndcg_spark.search.found import SidesAtRank
 
@@ -149,6 +150,28 @@ def test_what_trec_eval_prints_has_scores_and_means():
     assert (one.verdict, one.convention.missing_query, one.cutoffs) == ("exact", "zero", [5, 10])
     assert one.convention.gain == "linear"
     assert any(label.startswith("trec_eval") for label in one.presets)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("old.txt", "ndcg_cut_5 all nan\nndcg_cut_5 q1 0.5\nndcg_cut_5 q2 nan\n"),
+        ("old.csv", "query_id,ndcg@5\nq1,0.5\nq2,nan\n,nan\n"),
+    ],
+)
+def test_a_score_that_is_nan_is_empty_in_every_format(name, text):
+    Path(name).write_text(text, encoding="utf-8")
+    numbers = {row.query_id: row.number for row in read_old_scores(name)}
+    assert numbers == {"q1": "0.5", "q2": None, None: None}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("cutoff", ["0", "5_0", "\uff15"])
+def test_a_cutoff_is_a_rank_in_plain_digits(cutoff):
+    Path("old.csv").write_text(f"query_id,k,score\nq1,{cutoff},0.5\n", encoding="utf-8")
+    with pytest.raises(InputError, match="is not a cutoff"):
+        read_old_scores("old.csv")
 
 
 @pytest.mark.usefixtures("folder")

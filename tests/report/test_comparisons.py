@@ -102,7 +102,7 @@ def test_rows_with_weights_come_after_those_without_and_baselines_are_named_wher
     alone = shown([UNCHANGED, {**UNCHANGED, "run": "old", "baseline": "old"}])
     assert (alone.headings[:2], alone.notes[0]) == (
         ["run", "mean"],
-        "baseline: the run of the same name",
+        "baseline: the run with the same name",
     )
     query = {**UNCHANGED, "query_id": "q", "baseline_score": 0.25, "score": 0.5}
     assert shown([], [query, {**query, "dataset": "news"}]).headings[:3] == [

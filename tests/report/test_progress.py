@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import command_line
 
-from ndcg_spark.cli.shared_options import message_options
+from ndcg_spark.cli.commands import message_options
 from ndcg_spark.report.console import Messages, print_view
 from ndcg_spark.steps import LOGGER, report_step
 from ndcg_spark.tables.table import Table
@@ -111,6 +111,10 @@ def test_log(tmp_path, options, lines):
         ("trend out --format csv --format json", "json", None, False),
         ("trend out --log-format json --format", None, "json", False),
         ("trend out --log-format xml", None, None, False),
+        # A value is no option, whatever it looks like.
+        ("gate out --accept-baseline --quiet", None, None, False),
+        ("gate out --acknowledge --format --log-format json", None, "json", False),
+        ("no-command --acknowledge --quiet", None, None, True),
     ],
 )
 def test_messages_are_as_they_are_asked_for_though_other_arguments_are_wrong(
@@ -118,8 +122,11 @@ def test_messages_are_as_they_are_asked_for_though_other_arguments_are_wrong(
 ):
     asked = {"style": style, "log_format": log_format, "is_quiet": is_quiet, "voice": OPTIONS}
     assert message_options(arguments.split()) == asked
-    of_file = message_options(["--config", "a.toml", *arguments.split()])
+    command, others = arguments.split()[:1], arguments.split()[1:]
+    of_file = message_options([*command, "--config", "a.toml", *others])
     assert of_file["voice"] is KEYS
+    of_no_file = message_options([*command, "--config=", *others])
+    assert of_no_file["voice"] is OPTIONS
 
 
 def test_a_view_without_a_format_is_not_printed(capsys):

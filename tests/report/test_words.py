@@ -9,6 +9,7 @@ from ndcg_spark.comparison.baselines import Kind
 from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.trend import NOTHING, Falling
 from ndcg_spark.report import answer, words
+from ndcg_spark.report.compared_page import one_row
 from ndcg_spark.report.night import Answered, Unanswered
 from ndcg_spark.report.sentences import apply_rules
 from ndcg_spark.report.usual_range import UsualRange
@@ -238,6 +239,36 @@ def test_the_answer_has_the_cause_and_the_queries_without_results_before_how_sur
     assert [
         sentence.kind for sentence in apply_rules(answer.EVIDENCE, changed(page, row=UNCHANGED))
     ] == ["all_same"]
+
+
+@pytest.mark.parametrize(
+    ("row", "number"),
+    [
+        ({**UNCHANGED, "queries": 2000}, "2,000"),
+        ({**UNCHANGED, "queries": 1}, "only query"),
+        ({**UNCHANGED, "queries": 0}, None),
+        ({"queries": 9, "difference": None}, None),
+        ({"queries": 9, "difference": 0.1}, None),
+    ],
+    ids=["many", "one", "none", "not compared", "changed"],
+)
+def test_queries_score_the_same_only_where_the_run_is_unchanged(page, row, number):
+    said = answer.all_same(changed(page, row=row))
+    assert said is None if number is None else number in said.text
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_unchanged"),
+    [
+        ([[], ["unchanged"]], False),
+        ([["unchanged"], []], False),
+        ([["unchanged"], ["unchanged"]], True),
+    ],
+)
+def test_a_run_is_unchanged_if_every_side_is(page, flags, is_unchanged):
+    # A gain and a loss of 0.5 have the mean 0, as a side without any change.
+    parts = [{**page.row, "side": "old", "difference": 0.0, "flags": own} for own in flags]
+    assert ("unchanged" in one_row(parts)["flags"]) == is_unchanged
 
 
 @pytest.mark.parametrize(("many", "is_said"), [(5, False), (6, True)])

@@ -41,6 +41,16 @@ def test_any_name_and_value_of_a_column_is_shown(session):
     assert shown == "a`b=it's c'\\=1 d e=\\"
 
 
+@pytest.mark.parametrize(
+    "columns", [{"query_id": "a\nb\rc"}, {FAULT: BROKEN_LINE, LINE: "a\nb\rc"}]
+)
+def test_a_value_with_line_breaks_does_not_cut_the_sentence(session, tmp_path, columns):
+    table = refused_table(session, tmp_path, doc_id="bad", **columns)
+    _, sentence = why(table, "doc_id")
+    assert "a\\nb\\rc" in sentence
+    assert sentence.endswith("; correct the row")
+
+
 def test_good_rows_stay_as_they_are(session, tmp_path):
     columns = "query_id string, doc_id string, relevance double"
     assert_table(refused_table(session, tmp_path), columns, ("q1", "d1", 1.0))

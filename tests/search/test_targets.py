@@ -100,9 +100,22 @@ def test_digits_of_runs_that_are_left_aside_do_not_count():
         [row("0.5"), row("0.6")],
         [row("high")],
         [row("inf")],
+        [row("1_000")],
+        [row("\uff10.\uff15")],
+        [row("1e999")],
         [row(), row(query_id="q2", has_cutoff=False)],
     ],
-    ids=["no run", "other runs", "two values", "text", "infinite", "some cutoffs"],
+    ids=[
+        "no run",
+        "other runs",
+        "two values",
+        "text",
+        "infinite",
+        "underscore",
+        "wide digits",
+        "too large",
+        "some cutoffs",
+    ],
 )
 def test_what_cannot_be_compared_is_refused(rows):
     with pytest.raises(InputError):

@@ -49,6 +49,6 @@ def documents(source):
 
 
 def rows(source, *names):
-    """The rows as tuples of these columns, or of all that are not ours; sorted, as files are read in no order."""
+    """The rows as tuples of these columns, or of all that are not ours; sorted, as files are read in no particular order."""
     names = names or [name for name in source.table.columns if name not in INTERNAL]
     return sorted((tuple(row[name] for name in names) for row in source.table.collect()), key=repr)

@@ -470,7 +470,7 @@ def _averaged_measures(
     most: float,
     c: Convention,
 ) -> dict[str, float]:
-    """The expectations over all orders of equal scores, of measures that are sums over ranks."""
+    """The expectations over all orderings of equal scores, of measures that are sums over ranks."""
     grades = [counted.get(item.doc_id) for item in items]
     flags = {
         "relevant": [float(grade is not None and grade >= least) for grade in grades],
