@@ -230,7 +230,7 @@ class ScoreCache:
         self.mean_rows = functools.cache(mean_rows)
         self.source = functools.cache(lambda night: score_source(night, self.mean_rows(night)))
         self._attributes = functools.lru_cache(_MAX_SMALL)(_attributes_of)
-        self._made: dict[Any, Any] = {}
+        self._made_by_key: dict[Any, Any] = {}
         self._kept = functools.lru_cache(_MAX_MATRICES)(self._read)
         self._kept_small = functools.lru_cache(_MAX_SMALL)(self._read)
 
@@ -247,9 +247,9 @@ class ScoreCache:
 
     def made_once(self, make: Callable[..., Made], *key: Any) -> Made:
         """What a function makes from a key and this cache; it is made once and kept."""
-        if (make, key) not in self._made:
-            self._made[make, key] = make(*key, self)
-        made: Made = self._made[make, key]
+        if (make, key) not in self._made_by_key:
+            self._made_by_key[make, key] = make(*key, self)
+        made: Made = self._made_by_key[make, key]
         return made
 
     def attributes(self, night: Night) -> pa.Table | None:
