@@ -163,9 +163,13 @@ GRADED = [
     (0.9, {"convention": {"preset": "beir"}}, ["beir itself refuses"]),
     (-0.5, {"convention": "trec_eval"}, ["trec_eval itself truncates"]),
     (2, {"convention": "trec_eval"}, []),
-    (1e300, {"convention": "trec_eval"}, []),
+    (1e300, {"convention": "trec_eval"}, ["typing error"]),
     (0.9, {"convention": {"preset": "trec_eval", "min_relevance": 0.5}}, []),
-    (32, {"convention": {"preset": "xgboost", "ties": "doc_id_asc"}}, ["refuses grades above 31"]),
+    (
+        32,
+        {"convention": {"preset": "xgboost", "ties": "doc_id_asc"}},
+        ["refuses grades above 31", "typing error"],
+    ),
     (0.5, {"convention": "trec_eval", "measures": "P@1"}, ["truncates", "no document is relevant"]),
 ]
 

@@ -710,6 +710,8 @@ def test_the_commands_of_a_page_run(tmp_path):
     assert names >= {"gate", "explain", "judge-next"}
     for name in names:
         command = next(command for command in commands if shlex.split(command)[1] == name)
+        # A reason is refused until it is written.
+        command = command.replace("say why", "known")
         done = command_line(*shlex.split(command)[1:], cwd=tmp_path.parent)
         assert done.returncode in (0, 5), (command, done.stderr)
 

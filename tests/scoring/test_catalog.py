@@ -219,7 +219,7 @@ def test_what_makes_lists_depend_on_judgments_is_refused(session, convention, re
 
 
 ITEMS_REFUSED = [
-    (None, None, "Coverage@1", "coverage needs the items"),
+    (None, None, "Coverage@1", "coverage needs the catalog's items"),
     ({"doc_id": ["a", "a"]}, None, "Coverage@1", "1 row.s. repeat the item of another row, "),
     ({"doc_id": ["a"]}, 3, "Novelty@1", "novelty needs the column popularity"),
     ({"doc_id": ["a"], "popularity": [1]}, None, "Novelty@1", "number of users"),
