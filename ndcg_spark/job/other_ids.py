@@ -48,14 +48,15 @@ def _about_ids(context: Context, dataset: str, run: str) -> str | None:
     return f"no document of {run} is judged; {advice}"
 
 
-#: From this many queries on, equal numbers of missing and unjudged queries are reported.
+#: From this many queries on, ids are compared if as many are missing as are not judged.
+_FEWEST_COMPARED = 2
+#: From this many queries on, equal numbers of missing and unjudged queries are reported, whatever
+#: their ids are.
 _FEWEST = 5
 #: If this share of the judged queries is missing, equal numbers are not a coincidence.
 _NEARLY_ALL = 0.9
 #: More ids than this are not compared one by one.
-_MOST_IDS = 100_000
-#: In more results than this, ids are compared only if about as many are missing as are not judged.
-_FEW_ROWS = 2_000_000
+_MOST_IDS = 1_000_000
 #: How many runs are looked at: ids that differ usually do so in all of them.
 _MOST_RUNS = 3
 #: Quotes and apostrophes, which programs replace by similar ones or leave out.
@@ -65,20 +66,16 @@ _QUOTES = str.maketrans(dict.fromkeys("'\"\u2018\u2019\u201c\u201d\u02bc", ""))
 def about_renamed_queries(context: Context) -> Iterator[str]:
     """A sentence about the first run that seems to write ids of queries in a different way.
 
-    A run is examined if it lacks judged queries and has unjudged ones. This takes a pass over the
-    ids of its queries.
+    A run is examined if it lacks judged queries and has as many unjudged ones, because this takes
+    another pass over the ids of its queries.
     """
     counts = context.checked.judgment_counts
     examined = []
     for run in context.checked.result_counts.runs:
         judged_queries = counts.queries.get(run.dataset, 0)
         missing = judged_queries - run.judged_queries
-        is_quick = context.checked.result_counts.rows <= _FEW_ROWS
-        if not is_quick and run.unjudged_queries > 2 * missing:
-            # Most of its queries are not meant to be judged.
-            continue
-        are_few = max(judged_queries, run.unjudged_queries) <= _MOST_IDS
-        if missing and run.unjudged_queries and are_few:
+        is_suspicious = missing >= _FEWEST_COMPARED and missing == run.unjudged_queries
+        if is_suspicious and judged_queries <= _MOST_IDS:
             examined.append(run)
     examined = examined[:_MOST_RUNS]
     if not examined:
@@ -103,7 +100,7 @@ def _about_queries(run: RunCounts, judged: set[str], returned: set[str]) -> str 
         judged_id, returned_id = _shown(*pairs[0])
         examples = f"the judgments have {judged_id}, and the run has {returned_id}"
         return f"{what}, so they are not judged; {examples}; {_SAME_WAY}"
-    if len(missing) < _FEWEST or len(missing) != len(unjudged):
+    if len(missing) < _FEWEST:
         return None
     what = f"{name} lacks {len(missing):,} of {len(judged):,} judged queries"
     examples = f"it lacks {min(missing)!r} and has {min(unjudged)!r}"

@@ -100,16 +100,21 @@ def warnings_of(folder, renamed):
 
 
 @pytest.mark.parametrize("other", ["Q1", " q1", "q1 ", f"q{APOSTROPHE}1", "q'1"])
-def test_a_query_that_is_written_in_two_ways_is_named(folder, other):
-    (warning,) = warnings_of(folder, {"q1": other})
-    assert "writes 1 query id" in warning
+def test_queries_that_are_written_in_two_ways_are_named(folder, other):
+    (warning,) = warnings_of(folder, {"q1": other, "q2": other.replace("1", "2")})
+    assert "writes 2 query ids" in warning
     assert repr(other) in warning
+
+
+def test_a_single_other_query_is_not_looked_for(folder):
+    assert not warnings_of(folder, {"q1": "Q1"})
 
 
 def test_an_id_with_decomposed_characters_is_named(folder):
     given = settings(folder, "2026-11-02", worse=1)
-    rename(folder / given["judgments"]["path"], "q1 ", "qu\u00fc ")
-    rename(folder / given["results"]["path"], "q1 ", "quu\u0308 ")
+    for number in (1, 2):
+        rename(folder / given["judgments"]["path"], f"q{number} ", f"qu\u00fc{number} ")
+        rename(folder / given["results"]["path"], f"q{number} ", f"quu\u0308{number} ")
     with logged_steps() as told:
         evaluated(folder, given)
     (warning,) = [text for step, text, *_ in told if step == "warning" and "query id" in text]
