@@ -19,7 +19,7 @@ install_object_store() {
 }
 stamped object-store tests/requirements-object-store.txt -- install_object_store tests/requirements-object-store.txt &
 object_store=$!
-# All that they require is pinned, but XGBoost's 470 MB for several graphics cards.
+# Everything they require is pinned, except 470 MB that XGBoost needs only for several graphics cards.
 stamped requirements-parity.txt tests/requirements-parity.txt -- \
     install --no-deps --requirement tests/requirements-parity.txt &
 parity=$!

@@ -367,14 +367,11 @@ def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] 
 # For pages, which show the gate's baseline or choose one.
 
 
-def baseline_of_verdict(
-    night: Night, nights: Iterable[Night], run: str | None = None
-) -> Baseline | None:
+def baseline_of_verdict(night: Night, nights: Iterable[Night]) -> Baseline | None:
     """The baseline that the gate compared a night with; None if it is not known.
 
-    If there are several, the one that decided the verdict is preferred. If runs have different
-    good nights, it is the one for `run` or, without a run, the first. A baseline whose nights were
-    evaluated again has different numbers from those that the gate saw, so it has no name.
+    If there are several, the one that decided the verdict is preferred. A baseline whose nights
+    were evaluated again has different numbers from those that the gate saw, so it has no name.
     """
     verdict = night.record["verdict"] or {}
     entries = list(verdict.get("baselines", ()))
@@ -384,20 +381,16 @@ def baseline_of_verdict(
     known = comparable_nights(night, nights)
     for entry in first + others:
         name = entry["name"]
-        own_runs = entry.get("runs")
-        if run is not None and own_runs is not None and run not in own_runs:
-            continue
-        other_run = baseline_run(name)
-        if other_run is not None:
-            return Baseline(Kind.RUN, name, other_run)
+        run = baseline_run(name)
+        if run is not None:
+            return Baseline(Kind.RUN, name, run)
         kept = tuple(other for other in known if other.evaluated_on in entry["nights"])
         if not kept or len(kept) < len(entry["nights"]):
             continue
         if kept[-1].evaluation_id != entry["evaluation_id"]:
             return Baseline(Kind.NIGHTS, nights=kept)
         kind = Kind.GOOD if name == GOOD else Kind.NIGHTS
-        runs = None if own_runs is None else tuple(own_runs)
-        return Baseline(kind, name, nights=kept, runs=runs)
+        return Baseline(kind, name, nights=kept)
     return None
 
 

@@ -221,9 +221,6 @@ def _forest_note(
         text = "Dashed line: the limit of {}, {}."
         sentences.append(marked(text, name(page.run), difference(limit)))
     sentences.append(marked("Bars: {} intervals.", interval))
-    for other in page.outline.other_baselines:
-        runs = joined(map(name, other.runs or ()))
-        sentences.append(marked("{}: against {}.", runs, other.label))
     if any(conclusion_in_words(row) == "same" for row in rows):
         margin = score(page.compared_with.options.margin)
         text = "Same: any change is smaller than {}. Unchanged: no query has changed."

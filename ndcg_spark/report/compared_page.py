@@ -174,21 +174,7 @@ def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions
     rows_by_side = [shown_rows(shown, sides, options) for sides in all_sides]
     compared = _combined(shown, rows_by_side, options)
     # The side under the new judgments comes last.
-    compared = dataclasses.replace(compared, sides=all_sides[-1])
-    for other in shown.other_baselines:
-        its_own = dataclasses.replace(shown, baseline=other, other_baselines=())
-        compared = _with_runs_of(compared, _compare_sides(its_own, cache, options))
-    return compared
-
-
-def _with_runs_of(compared: ComparedRuns, others: ComparedRuns) -> ComparedRuns:
-    """The runs in both, which the gate compared with different good nights."""
-    return dataclasses.replace(
-        compared,
-        rows={**compared.rows, **others.rows},
-        slices={**compared.slices, **others.slices},
-        decided_by_gate=[*compared.decided_by_gate, *others.decided_by_gate],
-    )
+    return dataclasses.replace(compared, sides=all_sides[-1])
 
 
 def _combined(

@@ -276,13 +276,9 @@ def load_night(
     night: Night,
     request: Request,
     output: str | None = None,
-    about: str | None = None,
 ) -> NightPage:
-    """Load what a page shows of a night. ConfigurationError if it lacks what is requested.
-
-    `about`: the run whose own good nights are the baseline.
-    """
-    shown = outline(history, night, request, about)
+    """Load what a page shows of a night. ConfigurationError if it lacks what is requested."""
+    shown = outline(history, night, request)
     rows = history.scores(night)
     scores = {(row["run"], row["cutoff"]): row for row in rows}
     silent = sorted(set(shown.runs) - answering_runs(rows))
@@ -295,9 +291,6 @@ def load_night(
     run = request.run or (human.pair.run if human else None)
     if run is None:
         run = _chosen_run(shown, runs, compared, scores, before)
-    if not shown.baseline.is_for(run):
-        # The run has good nights of its own.
-        return load_night(history, night, request, output, about=run)
     # Its queries, and how they changed if they are compared.
     queries = _query_scores(history, shown, compared, run)
     changes = _changes(queries)

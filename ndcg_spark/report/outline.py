@@ -71,8 +71,6 @@ class Outline:
     #: Its runs, the best first.
     runs: Sequence[str]
     baseline: Baseline
-    #: The baselines of the runs that the gate compared with different good nights.
-    other_baselines: Sequence[Baseline]
     #: The night before, if there is one.
     previous: Night | None
     #: A failed night whose loss is also accepted if this night is accepted.
@@ -103,11 +101,8 @@ class Outline:
         return self.baseline.has_other_judgments(self.night)
 
 
-def outline(history: History, night: Night, request: Request, about: str | None = None) -> Outline:
-    """What a page shows of a night. ConfigurationError if the night lacks what is requested.
-
-    `about`: the run that the page is about, whose own good nights are its baseline.
-    """
+def outline(history: History, night: Night, request: Request) -> Outline:
+    """What a page shows of a night. ConfigurationError if the night lacks what is requested."""
     rows = history.scores(night)
     metric = _shown_metric(night, rows, request.measure)
     values = {row["run"]: row.get(metric[0]) for row in rows if row["cutoff"] == metric[1]}
@@ -121,11 +116,8 @@ def outline(history: History, night: Night, request: Request, about: str | None 
     # Unverified scores are not compared with anything.
     baseline = Baseline(Kind.NOTHING)
     if night.unverified is None:
-        about = about or request.run or verdict_of(night).get("run")
-        baseline = choose_baseline(history, night, runs, request, about)
+        baseline = choose_baseline(history, night, runs, request)
         baseline = with_comparable_nights(baseline, night, metric)
-    other_baselines = _other_baselines(history, night, runs, baseline)
-    baseline = _with_runs_of_none(baseline, other_baselines, runs)
     before = earlier(history.nights, night.dataset, night.evaluated_on)
     previous = None
     if before and before[-1].unverified is None:
@@ -142,7 +134,6 @@ def outline(history: History, night: Night, request: Request, about: str | None 
         metric=metric,
         runs=runs,
         baseline=baseline,
-        other_baselines=other_baselines,
         previous=previous,
         failed_before=failed,
         losses_before=losses,
@@ -222,9 +213,8 @@ def choose_baseline(
     night: Night,
     runs: Sequence[str],
     request: Request,
-    about: str | None = None,
 ) -> Baseline:
-    """The requested baseline, or the gate's for the run `about`, or the newest comparable night.
+    """The requested baseline, or the gate's, or the newest comparable night.
 
     On a first night it is the best run.
     """
@@ -238,51 +228,17 @@ def choose_baseline(
     if run is not None:
         _refuse_unknown_baseline(run, runs)
         return Baseline(Kind.RUN, run=run)
-    return _default_baseline(history, night, runs, about)
+    return _default_baseline(history, night, runs)
 
 
-def _other_baselines(
-    history: History, night: Night, runs: Sequence[str], baseline: Baseline
-) -> list[Baseline]:
-    """The good nights of runs that the gate did not compare with this baseline's nights."""
-    found: list[Baseline] = []
-    for run in runs:
-        if _is_covered(run, [baseline, *found]):
-            continue
-        own = baseline_of_verdict(night, history.nights, run)
-        if own is not None and own.name == baseline.name:
-            found.append(own)
-    return found
-
-
-def _with_runs_of_none(
-    baseline: Baseline, others: Sequence[Baseline], runs: Sequence[str]
-) -> Baseline:
-    """The baseline, also for runs whose own good nights are no longer kept."""
-    if baseline.runs is None:
-        return baseline
-    left = []
-    for run in runs:
-        if not _is_covered(run, [baseline, *others]):
-            left.append(run)
-    return dataclasses.replace(baseline, runs=(*baseline.runs, *left))
-
-
-def _is_covered(run: str, baselines: Sequence[Baseline]) -> bool:
-    """Whether one of these baselines is for a run."""
-    return any(baseline.is_for(run) for baseline in baselines)
-
-
-def _default_baseline(
-    history: History, night: Night, runs: Sequence[str], about: str | None
-) -> Baseline:
+def _default_baseline(history: History, night: Night, runs: Sequence[str]) -> Baseline:
     """The verdict's baseline, or one that the gate compared with, or an earlier night."""
     decided = deciding_result(night)
     if decided is not None and decided["result"] == FAIL:
         accepted = _accepted_nights(history, night, decided)
         if accepted is not None:
             return accepted
-    of_verdict = baseline_of_verdict(night, history.nights, about)
+    of_verdict = baseline_of_verdict(night, history.nights)
     if of_verdict is not None:
         return of_verdict
     for result in results_of(night):
@@ -414,8 +370,7 @@ def shown_rows(
         # A run also needs rows for slices, which the gate does not compute for an accepted night.
         complete = {row["run"] for row in published if row["attribute"] is not None}
     kept = [row for row in published if row["run"] in complete]
-    own_pairs = [pair for pair in sides.pairs if shown.baseline.is_for(pair[0])]
-    missing = [pair for pair in own_pairs if pair[0] not in complete]
+    missing = [pair for pair in sides.pairs if pair[0] not in complete]
     computed = comparison_rows(dataclasses.replace(sides, pairs=missing), options)
     return in_one_family(sorted(kept + computed, key=row_order), options)
 

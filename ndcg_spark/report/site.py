@@ -182,7 +182,7 @@ def _choices(
         "baseline_name": baseline.name,
         "previous": _date_if_any(shown.previous),
         "failed_before": _date_if_any(shown.failed_before),
-        "losses_before": [(loss.run, loss.date, loss.is_acknowledged) for loss in losses],
+        "losses_before": [[loss.run, loss.date, loss.is_acknowledged] for loss in losses],
         "trend": _digest(drawn),
         "usual": _digest(usual_range(level, is_of_catalog=shown.is_of_catalog)),
         "copies": copies,

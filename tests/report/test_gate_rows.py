@@ -16,11 +16,7 @@ from ndcg_spark.comparison.differences import (
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache, both_sides, published_rows
 from ndcg_spark.comparison.trend import History
-from ndcg_spark.config import NightConfig, validate
-from ndcg_spark.job.decisions import Decision
-from ndcg_spark.job.gate import gate_published
 from ndcg_spark.nights.log import committed
-from ndcg_spark.report.night import load_night
 from ndcg_spark.report.outline import Request, outline, shown_rows
 
 BASE = 0.6 + spread(0, 0.1)
@@ -121,34 +117,3 @@ def test_a_baseline_of_the_night(tmp_path):
     assert (shown.baseline.run, keys(rows)[0]) == ("bm25", ("hybrid", None, None))
     published = published_rows(shown.night, shown.baseline, shown.metric)
     assert [row["difference"] for row in rows] == [row["difference"] for row in published]
-
-
-HELD = {"check": [{"cutoff": 10, "max_drop": 0.05}], "min_queries": 30, "baseline": "good"}
-
-
-def accept_bm25(output, date):
-    settings = validate({"gate": HELD, "output": str(output), "date": date}, "gate", NightConfig)
-    decision = Decision(accepted="a smaller index", runs=("bm25",))
-    gate_published(settings, str(output), None, decision)
-
-
-@pytest.mark.parametrize("about", [None, "hybrid", "bm25"])
-def test_each_run_has_the_row_that_the_gate_decided_by(tmp_path, about):
-    config = gate({"max_drop": 0.05}, baseline="good")
-    small = spread(0, 0.01)
-    evaluate(tmp_path, config, "2026-11-01", RUNS, accepted="first")
-    lower = {"hybrid": BASE - small, "bm25": BASE - 0.2}
-    evaluate(tmp_path, config, "2026-11-02", lower)
-    accept_bm25(tmp_path, "2026-11-02")
-    last = {"hybrid": BASE - 0.02 + small, "bm25": BASE - 0.21 + small}
-    verdict = evaluate(tmp_path, config, "2026-11-03", last)["web"]
-    dates = {result.run: result.baseline_night for result in verdict.results}
-    assert dates == {"hybrid": "2026-11-01", "bm25": "2026-11-02"}
-    history = History(committed(str(tmp_path)))
-    page = load_night(history, history.nights[-1], Request(run=about))
-    decided = {result.run: result.difference for result in verdict.results}
-    shown = {run: row["difference"] for run, row in page.compared.items()}
-    assert shown == pytest.approx(decided)
-    assert page.baseline.newest == dates[page.run]
-    change = sum(query.change for query in page.queries) / N
-    assert change == pytest.approx(decided[page.run])
