@@ -277,7 +277,8 @@ class InteractionsConfig(TableConfig):
     @model_validator(mode="after")
     def _has_path(self) -> Self:
         if not self.path:
-            raise ValueError("interactions are configured, but have no path; give their path")
+            what = "interactions are configured, but have no path"
+            raise ConfigurationError(what, Give("interactions", "FILE", words="give"))
         return self
 
 
@@ -305,6 +306,8 @@ class ItemsConfig(TableConfig):
     def _has_items(self) -> Self:
         if not self.path and self.interactions is None:
             raise ValueError("it has neither a path nor interactions; give one or both")
+        if self.users is not None and self.interactions is not None:
+            raise ValueError("interactions also give the number of users; leave users out")
         return self
 
 
@@ -722,6 +725,9 @@ def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
             table = {"preset" if key == "convention" else "path": table}
         if key == "convention":
             table = _merged_convention(table, value)
+        elif key == "grades":
+            # A label that is not given again has no grade.
+            table = value
         else:
             table = _merged(table, value)
         if table:

@@ -329,7 +329,9 @@ def _sources(
     if not of_runs:
         return found
     evaluations = evaluations_in(given)
-    if not evaluations:
+    # A dictionary may mix what `evaluate` returns with tables, which have no means of runs.
+    is_mixed = isinstance(given, Mapping) and len(evaluations) < len(given)
+    if not evaluations or is_mixed:
         what = f"{of_runs[0]} is one number for all lists of a run"
         raise ConfigurationError(f"{name}: {what}; give what evaluate returns")
     columns = ["dataset", "run", "cutoff", "attribute", "lists", *of_runs]

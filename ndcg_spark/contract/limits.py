@@ -64,8 +64,6 @@ _MANY_TIMES = 10
 #: Text files with more bytes than this are not searched for a line, which would take minutes.
 _SEARCHED = 1 << 30
 
-#: Grades on usual scales, such as 0 to 3 or 1 to 5, are not higher than this.
-_USUAL_HIGHEST = 5.0
 #: A grade that at most this many judgments have, and that is this many times the next one, is far.
 _HANDFUL, _TIMES_FAR = 5, 3.0
 
@@ -678,23 +676,16 @@ def about_grades(
         )
 
 
-def about_far_grade(judged: JudgmentCounts, judgments: DataFrame) -> Iterator[Notice]:
+def about_far_grade(judged: JudgmentCounts) -> Iterator[Notice]:
     """The warning about a highest grade that few judgments have, far above a scale of small ones.
 
-    It may be a typing error, such as 33 for 3. This takes a pass over the judgments if the highest
-    grade is above usual scales. Counts, such as clicks, have no such scale.
+    It may be a typing error, such as 33 for 3. Counts, such as clicks, have no such scale.
     """
-    highest = judged.best_grade
-    if highest is None or highest <= _USUAL_HIGHEST:
+    highest, following, number = judged.best_grade, judged.usual_grade, judged.high_grades
+    if highest is None or following is None or following <= 0:
         return
-    grade = typed("relevance", dict(judgments.dtypes)).alias("grade")
-    counts = judgments.select(grade).groupBy("grade").count()
-    rows = counts.where("grade is not null").orderBy(F.col("grade").desc()).limit(2).collect()
-    if len(rows) < 2:
-        return
-    number, following = rows[0]["count"], rows[1]["grade"]
-    is_far = highest > _TIMES_FAR * following and 0 < following <= _USUAL_HIGHEST
-    if is_far and number <= _HANDFUL:
+    is_only_high_grade = number > 0 and judged.lowest_high_grade == highest
+    if is_only_high_grade and number <= _HANDFUL and highest > _TIMES_FAR * following:
         has = "judgment has" if number == 1 else "judgments have"
         what = f"judgments: {number} {has} the grade {highest:g}, and the next one is {following:g}"
         yield Notice(f"{what}; check whether it is a typing error")

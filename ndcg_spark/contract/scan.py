@@ -20,6 +20,8 @@ from ndcg_spark.scoring.skipping import FLOOR, Aggregates, Floors, Pruning
 #: other results.
 EXCLUDED = f"{OWN}excluded"
 EXAMPLE_LENGTH = 200
+#: Scales of grades rarely go beyond this; counts, such as clicks, do.
+USUAL_GRADE = 5.0
 _LOW = 0xFFFFFFFF
 
 
@@ -58,6 +60,11 @@ class JudgmentCounts(Counts):
     best_grade: float | None = None
     #: The largest grade that is not a whole number; None if all are whole numbers.
     fractional_grade: float | None = None
+    #: The largest grade up to USUAL_GRADE; None if there is none.
+    usual_grade: float | None = None
+    #: How many grades are above USUAL_GRADE, and the smallest of them.
+    high_grades: int = 0
+    lowest_high_grade: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,12 +109,29 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
     grade = typed("relevance", dict(table.dtypes))
     # Not with F.floor, which returns a 64-bit integer.
     fraction = F.when(grade % 1 != 0, grade)
-    best = Aggregates(
-        {"grade": grade, "fraction": fraction},
-        {"best": F.max("grade"), "fractional": F.max("fraction")},
-        {"best": F.max("best"), "fractional": F.max("fractional")},
+    grades = Aggregates(
+        {
+            "grade": grade,
+            "fraction": fraction,
+            "usual": F.when(grade <= USUAL_GRADE, grade),
+            "high": F.when(grade > USUAL_GRADE, grade),
+        },
+        {
+            "best": F.max("grade"),
+            "fractional": F.max("fraction"),
+            "usual": F.max("usual"),
+            "high_grades": F.count("high"),
+            "lowest_high": F.min("high"),
+        },
+        {
+            "best": F.max("best"),
+            "fractional": F.max("fractional"),
+            "usual": F.max("usual"),
+            "high_grades": F.sum("high_grades"),
+            "lowest_high": F.min("lowest_high"),
+        },
     )
-    queries, totals = _by_query(table, key, reason, [best])
+    queries, totals = _by_query(table, key, reason, [grades])
     judged = F.count_if(F.col("good") > 0).alias("queries")
     by_dataset = queries.groupBy(*key[:-1]).agg(*totals, judged).collect()
     # Without a dataset to group by, an empty table yields one row of null totals.
@@ -119,11 +143,18 @@ def count_judgments(table: DataFrame, reason: Column) -> JudgmentCounts:
         queries={row.get("dataset"): row["queries"] for row in rows if row["queries"]},
         best_grade=_largest(row["best"] for row in rows),
         fractional_grade=_largest(row["fractional"] for row in rows),
+        usual_grade=_largest(row["usual"] for row in rows),
+        high_grades=sum(row["high_grades"] for row in rows),
+        lowest_high_grade=_smallest(row["lowest_high"] for row in rows),
     )
 
 
 def _largest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
+
+
+def _smallest(values: Iterable[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
 
 
 def count_results(

@@ -186,7 +186,7 @@ class Convention:
     def formula(self) -> str:
         """The options in words, as in `dataset_scores.formula`."""
         described = [describe(option, getattr(self, option)) for option in _IN_FORMULA]
-        # Published nights are matched by these words, so they must not change.
+        # These words are published in `dataset_scores.formula`, so they must not change.
         if self.missing_query == "zero" and (self.has_own_ideal or self.ideal == "judged_capped"):
             # The ideal DCG of an empty list is 0.
             described[_IN_FORMULA.index("missing_query")] = (

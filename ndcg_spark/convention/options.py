@@ -199,7 +199,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "rbp_persistence": Option({"0.8": ""}, "a number between 0 and 1", "persistence {} in RBP"),
     "max_grade": Option(
-        {"highest": "", "highest_of_query": "RBP and ERR use each query's highest grade"},
+        {"highest": "", "highest_of_query": "RBP and ERR use the highest grade of each query"},
         "a grade above 0",
         "the highest grade that RBP and ERR use is {}",
     ),

@@ -296,7 +296,8 @@ def _valid_blocks(
     for text in texts:
         block, other = valid_lines(text)
         broken += other
-        names = b"".join(header).strip()
+        # The line of names comes last: Excel writes its separator above it.
+        names = header[-1].strip() if header else b""
         if names and names in block:
             lines = block.split(b"\n")
             broken += [line.decode() for line in lines if line == names]

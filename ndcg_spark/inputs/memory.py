@@ -418,6 +418,8 @@ def _from_queries(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
         if isinstance(value, (bool, np.bool_, tuple)):
             raise TypeError("an id or a number is true, false or a tuple")
     for name in (number, "rank"):
+        if any(isinstance(value, _LISTS) for value in columns[name]):
+            raise TypeError("a number is a list")
         has_values = any(value is not None for value in columns[name])
         if not has_values:
             del columns[name]

@@ -150,7 +150,7 @@ def _warn(
         limits.about_merged(returned, config),
         limits.about_grades(judged, convention, evaluation.measures),
         limits.about_scores_as_grades(judgments, judged),
-        limits.about_far_grade(judged, checked.judgments),
+        limits.about_far_grade(judged),
     )
     for warning in warnings:
         report_step("warning", warning)

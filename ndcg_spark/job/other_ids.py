@@ -100,7 +100,8 @@ def _about_queries(run: RunCounts, judged: set[str], returned: set[str]) -> str 
         judged_id, returned_id = _shown(*pairs[0])
         examples = f"the judgments have {judged_id}, and the run has {returned_id}"
         return f"{what}, so they are not judged; {examples}; {_SAME_WAY}"
-    if len(missing) < _FEWEST:
+    # The numbers differ if the tables have changed since they were counted.
+    if len(missing) < _FEWEST or len(missing) != len(unjudged):
         return None
     what = f"{name} lacks {len(missing):,} of {len(judged):,} judged queries"
     examples = f"it lacks {min(missing)!r} and has {min(unjudged)!r}"
@@ -121,6 +122,9 @@ def _ids(
     judgments, results = context.checked.judgments, context.checked.results
     key = query_key(results.columns)
     results = results.where(F.col("run").isin([run.run for run in runs]))
+    if "dataset" in key:
+        is_examined = F.col("dataset").isin([run.dataset for run in runs])
+        judgments, results = judgments.where(is_examined), results.where(is_examined)
     judged = judgments.select(F.lit(None).cast("string").alias("run"), *key)
     table = judged.union(results.select("run", *key)).distinct().toArrow()
     ids: dict[tuple[str | None, str | None], set[str]] = {}

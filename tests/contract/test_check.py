@@ -8,13 +8,14 @@ import pytest
 from checked import settings, tables_of
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import functions as F
 from sessions import many, on_spark
 from tables import assert_rows, judgment, judgments, result, results, table
 
 from ndcg_spark import Convention
 from ndcg_spark.contract import limits
 from ndcg_spark.contract.counting import refuse_duplicates
-from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts, RunCounts
+from ndcg_spark.contract.scan import JudgmentCounts, ResultCounts, RunCounts, count_judgments
 from ndcg_spark.errors import DuplicatesError, InputError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.source_tables import Source
@@ -464,6 +465,6 @@ def test_a_dataset_without_results():
 )
 def test_a_grade_far_above_the_scale_of_the_others_is_mentioned(session, grades, is_said):
     rows = [judgment(f"d{at}", float(grade)) for at, grade in enumerate(grades)]
-    counts = JudgmentCounts(rows=len(rows), queries={None: 1}, best_grade=float(max(grades)))
-    said = [one.sentence for one in limits.about_far_grade(counts, judgments(session, rows))]
+    counts = count_judgments(judgments(session, rows), F.lit(None).cast("string"))
+    said = [one.sentence for one in limits.about_far_grade(counts)]
     assert [f"{max(grades)}" in one for one in said] == [True] * is_said

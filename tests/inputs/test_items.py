@@ -110,7 +110,7 @@ def test_columns_of_interactions_that_are_not_given_are_refused(tmp_path):
     asked = ["describe", "runs.csv", "--column", "interactions.doc_id=article"]
     refused = command_line(*asked, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "give their path" in refused.stderr
+    assert "--interactions FILE" in refused.stderr
 
 
 def test_an_option_of_interactions_changes_those_of_a_configuration(tmp_path):
