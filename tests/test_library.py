@@ -301,6 +301,7 @@ NO_TABLES = {
         "give what its to_dataframe() returns",
     ),
     "lists": ({"q": ["d"]}, "without grades, relevance=1"),
+    "a list as a grade": ({"q": {"d": [3, 4]}}, "an id or a number is a list"),
     **{f"the id {key!r}": ({"q": {key: 1}}, "doc_id is ") for key in (1.0, b"1")},
     **{
         f"the id {key!r}": ({"q": {key: 1}}, "true, false or a tuple")

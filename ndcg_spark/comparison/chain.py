@@ -96,18 +96,18 @@ class RunScores:
 
     def sides(self, link: Link, reading: int) -> LinkSides | None:
         """Both sides of a change of judgments; None if a copy is missing."""
-        try:
-            return self._sides(link, reading)
-        except NoCopyError:
-            # It is not kept, because the copy may be made later.
-            return None
+        return self._sides(link, reading)
 
-    def _computed_sides(self, link: Link, reading: int) -> LinkSides:
-        """Compute both sides of a change of judgments; NoCopyError if a copy is missing."""
+    def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
+        """Compute both sides of a change of judgments; None if a copy is missing."""
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
-        earlier_now = self.matrix(link.before, reading, after)
-        later_then = self.matrix(link.after, reading, before)
+        try:
+            earlier_now = self.matrix(link.before, reading, after)
+            later_then = self.matrix(link.after, reading, before)
+        except NoCopyError:
+            # Kept as well: copies are made before anything is compared.
+            return None
         # All are read before any are compared, so that all have the same queries.
         earlier_then = self.matrix(link.before, reading)
         later_now = self.matrix(link.after, reading)

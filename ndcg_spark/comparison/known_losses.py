@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ndcg_spark.comparison.baselines import has_options_of, is_accepted_for
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
+from ndcg_spark.text import ACCEPTED, GOOD
 
 #: The fields that identify the same result in two nights.
 _SUBJECT = ("run", "measure", "cutoff", "slice", "weighted", "baseline")
@@ -52,8 +53,10 @@ class Acknowledgement:
 
     @property
     def is_in_force(self) -> bool:
-        """Whether any run's loss has not been fixed."""
-        return not self.repaired or bool(self.lasting)
+        """Whether any run's loss has not been fixed, except losses that are only warnings."""
+        if not self.repaired:
+            return True
+        return "fail" in [loss["severity"] for loss in self.lasting]
 
 
 def acknowledgements(nights: Sequence[Night], date: str) -> list[Acknowledgement]:
@@ -165,7 +168,7 @@ def losses_to_accept(
 def _acknowledged_loss(run: str, known: Iterable[Acknowledgement]) -> PastLoss | None:
     """A run's newest acknowledged loss that is not fixed."""
     for one in known:
-        lasting = _of_run(run, one.lasting)
+        lasting = _against_nights(_of_run(run, one.lasting))
         if lasting:
             return PastLoss(run, one.night.evaluated_on, lasting[0], is_acknowledged=True)
     return None
@@ -178,12 +181,17 @@ def _newest_loss(run: str, before: Sequence[Night]) -> PastLoss | None:
     for night in reversed(before):
         if is_accepted_for(night, run):
             return None
-        failed = _of_run(run, _results_of(night, "fail"))
+        failed = _against_nights(_of_run(run, _results_of(night, "fail")))
         if failed:
             return PastLoss(run, night.evaluated_on, failed[0], is_acknowledged=False)
         if _of_run(run, _results_of(night, "pass")):
             return None
     return None
+
+
+def _against_nights(results: Iterable[Result]) -> list[Result]:
+    """The results that accepting a night affects: those against good or accepted nights."""
+    return [result for result in results if result["baseline"] in (GOOD, ACCEPTED)]
 
 
 def _of_run(run: str, results: Iterable[Result]) -> list[Result]:

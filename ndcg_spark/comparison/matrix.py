@@ -99,8 +99,7 @@ class ScoreMatrix:
     def covers(self) -> NDArray[np.bool_]:
         """Whether each query is judged; if rows do not say so, each query may be."""
         hashes = self.hashes()
-        has_scores = not np.isnan(self.values).all()
-        if has_scores and not hashes.any():
+        if not hashes.any():
             return np.ones(len(hashes), np.bool_)
         return np.asarray(hashes != 0)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_spark.comparison.baselines import Baseline, Kind, NotComparable
@@ -374,20 +375,23 @@ class _SlicesOfNights:
         self._scores = scores
         self._kept = functools.lru_cache(_MAX_NIGHTS)(self._computed)
 
-    def of(self, night: Night) -> _Slices:
-        return self._kept(night, len(self._scores.queries(night.dataset)))
+    def of(self, night: Night, attribute: str) -> _Slices:
+        return self._kept(night, attribute, len(self._scores.queries(night.dataset)))
 
-    def _computed(self, night: Night, _queries: int) -> _Slices:
-        return _slices_of(self._scores.attributes(night), night, self._scores)
+    def _computed(self, night: Night, attribute: str, _queries: int) -> _Slices:
+        return _slices_of(self._scores.attributes(night), attribute, night, self._scores)
 
 
-def _slices_of(attributes: pa.Table | None, night: Night, scores: ScoreCache) -> _Slices:
-    """The queries of each slice of a night's dataset; empty without attributes."""
+def _slices_of(
+    attributes: pa.Table | None, attribute: str, night: Night, scores: ScoreCache
+) -> _Slices:
+    """The queries of each slice by an attribute; empty without attributes."""
     slices: dict[tuple[str | None, str | None], Mask] = {}
     if attributes is not None:
-        queries = scores.queries(night.dataset)
-        for attribute, value, mask in masks(attributes, night.dataset, queries):
-            slices[attribute, value] = mask
+        # Other attributes may have thousands of values.
+        rows = attributes.filter(pc.equal(attributes["attribute"], attribute))
+        for name, value, mask in masks(rows, night.dataset, scores.queries(night.dataset)):
+            slices[name, value] = mask
     return slices
 
 
@@ -399,7 +403,7 @@ class _SliceMasks:
         #: The attributes of nights that keep none.
         self._attributes = attributes
         self._of_nights = scores.made_once(_SlicesOfNights)
-        self._of_night: dict[Night, _Slices] = {}
+        self._of_night: dict[tuple[Night, str], _Slices] = {}
         self._masks: dict[Any, Mask] = {}
 
     def of_slice(self, question: Question) -> Callable[[Night, Night], Mask]:
@@ -414,6 +418,8 @@ class _SliceMasks:
             number = len(self._scores.queries(newer.dataset))
             if question.attribute is None:
                 return np.ones(number, np.bool_)
+            if not is_small(newer):
+                return self._between(newer, older, question)
             # Every check compares the same pairs of nights, in two readings and on two sides.
             key = of_question, newer, older, number
             if key not in self._masks:
@@ -435,19 +441,22 @@ class _SliceMasks:
         # Queries without attributes are in the slice of queries without a value.
         default = question.value == NO_VALUE
         number = len(self._scores.queries(night.dataset))
-        known = self._slices(night).get((question.attribute, question.value))
+        known = self._slices(night, str(question.attribute)).get(
+            (question.attribute, question.value)
+        )
         if known is None:
             return np.full(number, default, np.bool_)
         # Queries that were first seen later have no attributes here.
         return padded(known, number, default)
 
-    def _slices(self, night: Night) -> _Slices:
-        """A night's queries in each slice, by (attribute, value)."""
+    def _slices(self, night: Night, attribute: str) -> _Slices:
+        """A night's queries in each slice by an attribute, by (attribute, value)."""
         keeps_attributes = bool(night.kept_rows("query_attributes"))
         if keeps_attributes and is_small(night):
-            return self._of_nights.of(night)
-        if night not in self._of_night:
+            return self._of_nights.of(night, attribute)
+        key = night, attribute
+        if key not in self._of_night:
             kept = self._scores.attributes(night)
             table = self._attributes if kept is None else kept
-            self._of_night[night] = _slices_of(table, night, self._scores)
-        return self._of_night[night]
+            self._of_night[key] = _slices_of(table, attribute, night, self._scores)
+        return self._of_night[key]

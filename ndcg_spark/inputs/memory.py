@@ -417,11 +417,11 @@ def _from_queries(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     for value in itertools.chain(*columns.values()):
         if isinstance(value, (bool, np.bool_, tuple)):
             raise TypeError("an id or a number is true, false or a tuple")
+        if isinstance(value, _LISTS):
+            raise TypeError("an id or a number is a list")
     for name in (number, "rank"):
-        if any(isinstance(value, _LISTS) for value in columns[name]):
-            raise TypeError("a number is a list")
-        has_values = any(value is not None for value in columns[name])
-        if not has_values:
+        given = [value for value in columns[name] if value is not None]
+        if not given:
             del columns[name]
     return pa.table(columns)
 

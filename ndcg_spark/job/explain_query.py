@@ -48,7 +48,7 @@ _COMPARED = 20_000
 
 
 def explain_on(engine: "Engine", config: EvaluationConfig, request: ExplainRequest) -> Explained:
-    """A query's explanations as this configuration would score it, from its inputs.
+    """Explain a query as this configuration would score it, from its inputs.
 
     Both tables are validated first, so nothing is explained that would not be scored.
     """

@@ -187,7 +187,7 @@ def gate_published(
     dataset: str | None,
     decision: Decision = NO_DECISION,
 ) -> list[Verdict]:
-    """The configured gate's verdicts on its date's nights, for all datasets or for one.
+    """The verdicts of the configured gate on the nights of its date, for all datasets or for one.
 
     The nights do not change, except that the log records decisions about them.
     """
