@@ -83,6 +83,13 @@ def test_overrides(written, text, overrides, expected):
     assert {name: values[name] for name in expected} == expected
 
 
+def test_labels_that_are_not_given_again_have_no_grade(written):
+    file = written("judgments = { path = 'qrels', grades = { E = 3, S = 2 } }")
+    file.write_text(file.read_text(encoding="utf-8").replace('judgments = "qrels"\n', "", 1))
+    config = load(file, {"judgments": {"grades": {"E": 4}}})
+    assert config.judgments.grades == {"E": 4}
+
+
 def test_measures_set_cutoffs_and_options():
     config = configured(measures="AP(rel=2) P(rel=2)@5", cutoffs=[3])
     assert (config.cutoffs, config.measures) == (

@@ -115,6 +115,14 @@ def test_a_loss_that_returns_after_its_repair(output, scores, more, is_repaired)
     assert any(is_back in warning for warning in later.warnings) == is_repaired
 
 
+def test_a_check_that_only_warns_holds_no_acknowledgement(output):
+    held = gate({"runs": ["ltr"]}, {"runs": ["bm25"], "severity": "warn"})
+    night(output, 2, held, ltr=LOST, bm25=BASE - 0.2)
+    decide(output, 2, acknowledged="a smaller index")
+    night(output, 3, held, ltr=BASE, bm25=BASE - 0.1)
+    assert not [*acknowledged_now(committed(str(output)))]
+
+
 def test_each_run_has_its_own_repair(output):
     night(output, 2, ltr=LOST, bm25=BASE - 0.2)
     decide(output, 2, acknowledged="two defects")

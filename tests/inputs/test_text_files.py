@@ -272,9 +272,11 @@ def test_a_layout_is_read_by_the_number_of_fields_or_refused_with_what_to_write(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_header_within_files_that_were_put_together_is_no_row(engine, tmp_path, end):
+@pytest.mark.parametrize("above", ["", "sep=,"])
+def test_a_header_within_files_that_were_put_together_is_no_row(engine, tmp_path, end, above):
     lines = ["query_id,doc_id", "q1,a", "query_id,doc_id", "q2,b", ""]
-    path = written(tmp_path / "a.csv", end.join(lines))
+    text = end.join(lines)
+    path = written(tmp_path / "a.csv", above + end + text if above else text)
     source = judged(engine, path, relevance=1.0)
     assert rows(source, "query_id", LINE) == [("q1", None), ("q2", None), (None, lines[0])]
 

@@ -86,6 +86,16 @@ def swap_queries(number):
     night(Path("out"), number, swapped, evaluation_id="e-later")
 
 
+def acknowledge(number):
+    """A night whose verdict failed is acknowledged; later pages warn of accepting it."""
+    known = {"reason": "known", "until": date(9)}
+    failed = verdict(baseline="good", nights=[2])
+    night(Path("out"), number, lists(number), evaluation_id="e-later", verdict=failed)
+    revise(night_of(number), acknowledged=known)
+    passed = verdict("pass", run="bm25", baseline="good", nights=[2])
+    night(Path("out"), 6, lists(6), evaluation_id="e-later", verdict=passed)
+
+
 CHANGES = {
     "nothing": (lambda: None, []),
     "a night": (lambda: evaluate_again(6), [6]),
@@ -95,6 +105,7 @@ CHANGES = {
     "a night between others": (lambda: night(Path("out"), 3, lists(3)), [3, 4, 6]),
     "a note": (lambda: revise(night_of(2), note="new index"), [2]),
     "an acceptance": (lambda: revise(night_of(2), accepted="known"), [2]),
+    "a known loss": (lambda: acknowledge(4), [4, 6]),
     "a failure": (lambda: log_attempt("out", date(7), "x", StorageError("full"), 4), []),
     "another dataset on a date": (lambda: night(Path("out"), 4, lists(4), dataset="web"), [4, 6]),
     "a night that expired": (
