@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ndcg_spark import rules, sql
 from ndcg_spark.convention.refused_queries import MERGED
@@ -76,10 +77,13 @@ def count_unjudged_queries(
     queries = results.selectExpr("run", *key).distinct()
     if may_have_two_runs:
         queries = _queries_of_single_runs(results, key)
-    judged = judgments.selectExpr(*key).distinct().selectExpr("*", "true as judged")
-    unjudged = {"unjudged_queries": count_where("judged is null")}
-    joined = judged.join(queries, on=key, how="right")
-    return joined.groupBy("run", *key[:-1]).agg(*sql.aggregates(unjudged))
+    # Without a column of its own, Spark reuses the queries that `keep_judged_queries` joins.
+    judged = judgments.selectExpr(*key).distinct().alias("judged")
+    is_judged = " and ".join(f"judged.{name} = listed.{name}" for name in key)
+    joined = judged.join(queries.alias("listed"), on=F.expr(is_judged), how="right")
+    unjudged = {"unjudged_queries": count_where("judged.query_id is null")}
+    by_run = [F.col(f"listed.{name}") for name in ("run", *key[:-1])]
+    return joined.groupBy(*by_run).agg(*sql.aggregates(unjudged))
 
 
 def _queries_of_single_runs(results: DataFrame, key: list[str]) -> DataFrame:

@@ -1,6 +1,7 @@
-"""How often building one evaluation of DataFrames calls Java, on classic Spark with its defaults.
+"""How often building one evaluation of DataFrames calls Java, and how many jobs its dataset scores take, on classic
+Spark with its defaults.
 
-`python tests/support/jvm_calls.py` prints the number, then that of each function of the package and what it calls.
+`python tests/support/jvm_calls.py` prints both numbers, and the calls of each function of the package and what it calls.
 """
 
 import collections
@@ -17,12 +18,17 @@ from pyspark.sql import SparkSession
 from ndcg_spark import evaluate
 
 _PACKAGE = "/ndcg_spark/"
-JUDGMENTS = {
-    "query_id": ["q1", "q1", "q2"],
-    "doc_id": ["a", "b", "c"],
-    "relevance": [1.0, 2.0, 1.0],
+#: Of fewer rows, Spark computes parts of the plan before any job.
+QUERIES, DOCUMENTS = 20, 50
+IDS = {
+    "query_id": [f"q{query}" for query in range(QUERIES) for _ in range(DOCUMENTS)],
+    "doc_id": [f"d{document}" for _ in range(QUERIES) for document in range(DOCUMENTS)],
 }
-RESULTS = {"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "c"], "score": [0.5, 0.4, 0.3]}
+JUDGMENTS = {**IDS, "relevance": [1.0] * QUERIES * DOCUMENTS}
+RESULTS = {
+    **IDS,
+    "score": [-float(document) for _ in range(QUERIES) for document in range(DOCUMENTS)],
+}
 
 
 def count_calls(build: Callable[[], Any]) -> tuple[int, collections.Counter[str]]:
@@ -57,6 +63,13 @@ def _functions(frame: FrameType | None) -> Iterator[str]:
         frame = frame.f_back
 
 
+def count_jobs(session: SparkSession, collect: Callable[[], Any]) -> int:
+    store = session.sparkContext._jsc.sc().statusStore()
+    before = store.jobsList(None).size()
+    collect()
+    return store.jobsList(None).size() - before
+
+
 def main() -> None:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.log.level", "OFF").getOrCreate()
@@ -67,7 +80,9 @@ def main() -> None:
     total, functions = count_calls(lambda: evaluate(judgments, results, 10))
     for function, number in functions.most_common():
         sys.stderr.write(f"{number:6} {function}\n")
-    sys.stdout.write(f"{total}\n")
+    scores = evaluate(judgments, results, 10).dataset_scores
+    jobs = count_jobs(session, scores.collect)
+    sys.stdout.write(f"{total} {jobs}\n")
 
 
 if __name__ == "__main__":
