@@ -302,9 +302,11 @@ def _baseline_runs(baseline: Any) -> list[str]:
     names = list(listed(baseline))
     if not names:
         raise ConfigurationError("baseline: it is empty; name a run, or give a table")
-    # Any other sequence is names only if it has text; a Series of scores is a table.
-    are_names = isinstance(baseline, list | tuple) or any(isinstance(name, str) for name in names)
-    return [run_name(name) for name in names] if are_names else []
+    has_text = any(isinstance(name, str) for name in names)
+    if not has_text and not isinstance(baseline, list | tuple):
+        # A Series of scores, not of names.
+        return []
+    return [run_name(name) for name in names]
 
 
 def _other_scores(

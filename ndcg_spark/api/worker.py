@@ -81,7 +81,7 @@ def call(
     with _LOCK:
         if _is_outdated():
             stop()
-        process = _started()
+        process = _running_process() or _start()
         try:
             reply = _exchange(process, request)
         except (EOFError, OSError) as error:
@@ -144,25 +144,30 @@ def _end() -> None:
         remove_abandoned()
 
 
-def _started() -> "subprocess.Popen[bytes]":
-    """The worker's process, which is started if it is not running."""
+def _running_process() -> "subprocess.Popen[bytes] | None":
+    """The worker's process; None if it is not running, or if another process started it."""
+    if _running is None or not _running.is_ours:
+        return None
+    has_ended = _running.process.poll() is not None
+    return None if has_ended else _running.process
+
+
+def _start() -> "subprocess.Popen[bytes]":
+    """Start a worker instead of the last one, and return its process."""
     global _running, _path  # noqa: PLW0603
-    is_usable = _running is not None and _running.is_ours and _running.process.poll() is None
-    if _running is None or not is_usable:
-        stop()
-        _path = _search_path()
-        process = subprocess.Popen(
-            # Not with -c: if a program is not in a file, pyspark looks for a Spark as its doctests
-            # do.
-            [sys.executable, "-m", "ndcg_spark.api.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": _path},
-            # Ctrl+C must reach only this process, which then ends the worker.
-            start_new_session=True,
-        )
-        _running = _Worker(os.getpid(), process)
-    return _running.process
+    stop()
+    _path = _search_path()
+    process = subprocess.Popen(
+        # Not with -c: if a program is not in a file, pyspark looks for a Spark as its doctests do.
+        [sys.executable, "-m", "ndcg_spark.api.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": _path},
+        # Ctrl+C must reach only this process, which then ends the worker.
+        start_new_session=True,
+    )
+    _running = _Worker(os.getpid(), process)
+    return process
 
 
 def _streams() -> tuple[BinaryIO, BinaryIO]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
@@ -418,7 +418,7 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
     raise InputError(
         f"results: {lists} list(s) of {len(merged)} run(s) have {TWO_FIRSTS}, "
         f"e.g. {dataset}run={run.run} query_id={run.merged_query}: "
-        f"{_first_results(results, run, config)}",
+        f"{_scores_of_rank_1(results, run, config)}",
         Either(ways, "; "),
     )
 
@@ -504,10 +504,11 @@ def _tops(table: DataFrame, number: int, names: Sequence[str], only_run: str | N
     return table.where(is_first).select(*(column.alias(name) for name, column in columns.items()))
 
 
-def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
+def _scores_of_rank_1(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
     """The best and the worst score of rank 1 in a merged list, and the files that contain them."""
     kinds = dict(results.table.dtypes)
-    score, is_first = typed("score", kinds), typed("rank", kinds) == 1
+    score = typed("score", kinds)
+    is_first = typed("rank", kinds) == 1
     key = {
         "dataset": run.dataset,
         "run": None if config.results.run else run.run,
@@ -517,17 +518,27 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
         if value is not None:
             is_first &= F.col(name).cast("string") == value
     ((highest, lowest),) = results.table.where(is_first).agg(F.max(score), F.min(score)).collect()
-    paths = []
-    for value in (highest, lowest):
-        files = results.files
-        while results.part and len(files) > 1:
-            half = files[: len(files) // 2]
-            has = results.part(half).where(is_first & (score == value)).limit(1).count()
-            files = half if has else files[len(half) :]
-        paths.append(files[0].path if results.part else results.origin)
-    if paths[0] == paths[1]:
-        return f"scores {highest!r} and {lowest!r} in {paths[0]}"
-    return f"score {highest!r} in {paths[0]} and {lowest!r} in {paths[1]}"
+    with_highest = _file_with(results, is_first & (score == highest))
+    with_lowest = _file_with(results, is_first & (score == lowest))
+    if with_highest == with_lowest:
+        return f"scores {highest!r} and {lowest!r} in {with_highest}"
+    return f"score {highest!r} in {with_highest} and {lowest!r} in {with_lowest}"
+
+
+def _file_with(source: Source, condition: Column) -> str:
+    """The path of a file that has a row of which a condition is true.
+
+    If the files cannot be read one by one, this is the origin of the whole table.
+    """
+    if source.part is None:
+        return source.origin
+    files = source.files
+    while len(files) > 1:
+        half = files[: len(files) // 2]
+        rest = files[len(half) :]
+        is_in_half = source.part(half).where(condition).limit(1).count() > 0
+        files = half if is_in_half else rest
+    return str(files[0].path)
 
 
 def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> None:

@@ -371,6 +371,16 @@ class _KnownDocument(NamedTuple):
         """Its rank in the list; None if it was not returned, or was removed from the list."""
         return None if self.returned is None else self.returned.rank
 
+    @property
+    def gain(self) -> float:
+        """Its own gain in the list; the ideal ranking's gain if it is not in the list.
+
+        Both are equal if it is in both. The gain is 0 if it is in neither.
+        """
+        if self.returned is not None and self.returned.rank is not None:
+            return self.returned.own_gain
+        return self.ideal_gain
+
 
 def _known_documents(facts: Facts) -> list[_KnownDocument]:
     """All documents of the ideal ranking, then of the list, then of the judgments."""
@@ -396,19 +406,16 @@ def _losses(facts: Facts) -> list[Row]:
     losses: list[Row] = []
     for document in _known_documents(facts):
         row = document.returned
-        gain = document.ideal_gain
-        if row is not None and row.rank is not None:
-            gain = row.own_gain
         would_add = 0.0
         if document.ideal_rank is not None:
-            would_add = gain * facts.discounts[document.ideal_rank - 1]
+            would_add = document.gain * facts.discounts[document.ideal_rank - 1]
         loss = {
             "doc_id": document.doc_id,
             "rank": document.rank,
             "where": _where(document.doc_id, row, facts),
             "relevance": document.grade if row is None else row.relevance,
             "ideal_rank": document.ideal_rank,
-            "gain": gain,
+            "gain": document.gain,
             "loss": would_add - added.get(document.doc_id, 0.0),
         }
         losses.append(loss)

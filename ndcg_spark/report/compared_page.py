@@ -338,7 +338,7 @@ def _chain_changes(
     if found is None:
         raise NoCopyError("a copy has disappeared")
     dataset = shown.night.dataset
-    changes = [_for_all_queries(piece.apart, cache, dataset) for piece in found.pieces]
+    changes = [_for_all_queries(piece.differences, cache, dataset) for piece in found.pieces]
     for link in found.links:
         old = _for_all_queries(link.old, cache, dataset)
         new = _for_all_queries(link.new, cache, dataset)

@@ -66,7 +66,7 @@ def query_scores(
     convention, measures = evaluation.convention, evaluation.measures
     cutoffs, depth = evaluation.cutoffs, evaluation.depth
     judged = ideal.judged_documents(judgments, key, convention)
-    graded = beside_ndcg.with_highest_of_query(judged, judgments, key, convention, measures)
+    graded = beside_ndcg.with_highest_grade_column(judged, judgments, key, convention, measures)
     listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, measures)
     listed = catalog_columns.with_items(listed, evaluation.items, measures)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, measures)
