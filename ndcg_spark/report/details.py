@@ -23,7 +23,7 @@ from ndcg_spark.tables.html import (
     Cell,
     HtmlTable,
     marked,
-    name,
+    name_markup,
     page_table,
     plain_table,
 )
@@ -230,7 +230,7 @@ def _documents(page: NightPage, query: QueryScore) -> Documents:
 
 def _document_table(page: NightPage, lists: QueryLists) -> HtmlTable:
     """The documents by rank, next to the baseline's newest list if it is kept."""
-    headings = [Cell(NUMBER, "rank"), Cell(TEXT, name(page.run)), Cell(NUMBER, "grade")]
+    headings = [Cell(NUMBER, "rank"), Cell(TEXT, name_markup(page.run)), Cell(NUMBER, "grade")]
     if lists.newest:
         headings += [Cell(TEXT, _other_list(page, lists)), Cell(NUMBER, "grade")]
     rows = []
@@ -244,7 +244,7 @@ def _document_table(page: NightPage, lists: QueryLists) -> HtmlTable:
 
 def _other_list(page: NightPage, lists: QueryLists) -> Markup:
     """The heading of the baseline's list: `bm25`, or `hybrid on 19 November`."""
-    run = name(page.baseline.run or page.run)
+    run = name_markup(page.baseline.run or page.run)
     if not lists.newest_on:
         return run
     return marked("{} on {}", run, day(lists.newest_on))

@@ -37,7 +37,7 @@ from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUD
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.macro import DATASETS, MacroMeans, macro_means
-from ndcg_spark.tables.table import Marked, Table, cell, make_table, shown_value, sorted_runs
+from ndcg_spark.tables.table import Marked, Table, cell_text, make_table, shown_value, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 from ndcg_spark.tolerance import EQUAL
@@ -419,7 +419,7 @@ def _json_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
 
 def _cells(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[list[str]]:
     for row in rows:
-        yield [cell(name, row[name]) for name in columns]
+        yield [cell_text(name, row[name]) for name in columns]
 
 
 def print_check(checked: Mapping[str, Any], style: str | None) -> None:

@@ -49,7 +49,7 @@ from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.format import difference, score
-from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name, plain_table
+from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name_markup, plain_table
 from ndcg_spark.text import GOOD, day, from_home, unknown_name
 from ndcg_spark.voices import Notice
 
@@ -330,9 +330,9 @@ class _Row:
         verdict = marked('<b class="{}">{}</b>', self.label.tone, self.label.text)
         return [
             Cell(TEXT, date),
-            Cell(TEXT, name(self.dataset)),
+            Cell(TEXT, name_markup(self.dataset)),
             Cell(marked(' data-verdict="{}"', self.label.text), verdict),
-            Cell(TEXT, name(self.run)),
+            Cell(TEXT, name_markup(self.run)),
             Cell(NUMBER, self.score),
             Cell(NUMBER, self.difference),
             Cell(TEXT, self.happened),
@@ -370,7 +370,7 @@ def _acknowledgements(nights: Sequence[Night]) -> list[Markup]:
     for known in acknowledged_now(nights):
         text = "{}: the loss of {} is acknowledged until {}: {}"
         dates = (day(known.night.evaluated_on), day(known.until))
-        found.append(marked(text, name(known.night.dataset), *dates, known.reason))
+        found.append(marked(text, name_markup(known.night.dataset), *dates, known.reason))
     return found
 
 
@@ -464,7 +464,7 @@ class _DatasetIndex:
             yield self._card(line)
 
     def _card(self, line: TrendLine) -> _Card:
-        names = (name(line.dataset), self.page.measure, name(line.run))
+        names = (name_markup(line.dataset), self.page.measure, name_markup(line.run))
         tone = "mid"
         if line.run == self.page.run:
             tone = words.verdict_label(self.page.record).tone
@@ -542,7 +542,7 @@ class _DatasetIndex:
                     why.insert(0, f"different {' and '.join(now.breaks)}")
                 about_first = [Markup.escape("; ".join(why))] if why else []
             elif why:
-                text = marked("{}: {} ({})", name(run), shown.text, "; ".join(why))
+                text = marked("{}: {} ({})", name_markup(run), shown.text, "; ".join(why))
                 others.append((shown.change, run, text))
         # The largest loss comes first.
         texts = about_first + [text for _, _, text in sorted(others)]

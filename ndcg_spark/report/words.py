@@ -16,7 +16,7 @@ from ndcg_spark.report.sentences import (
     slice_name,
 )
 from ndcg_spark.tables.format import count, difference, part, score, share
-from ndcg_spark.tables.html import joined, marked, name
+from ndcg_spark.tables.html import joined, marked, name_markup
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import day
 from ndcg_spark.tolerance import DECIMALS
@@ -266,9 +266,9 @@ def unanswered(page: "NightPage") -> Sentence | None:
     most = f"{found.before:,}"
     if found.before and len(page.baseline.nights) > 1:
         most = f"at most {most}"
-    other = name(page.baseline.run) if page.baseline.run else "before"
+    other = name_markup(page.baseline.run) if page.baseline.run else "before"
     text = "{} returned nothing for {:,} of {:,} queries ({}: {}){}."
-    values = (name(page.run), found.now, queries, other, most, _part_of("loss", found.share))
+    values = (name_markup(page.run), found.now, queries, other, most, _part_of("loss", found.share))
     return sentence("unanswered", text, *values)
 
 
@@ -282,7 +282,9 @@ def answered(page: "NightPage") -> Sentence | None:
     text = "{} has results again for {} that had none, out of {:,}{}."
     queries = count(again.queries, "query", "queries")
     share_of_gain = _part_of("gain", again.share)
-    return sentence("answered", text, name(page.run), queries, compared_queries, share_of_gain)
+    return sentence(
+        "answered", text, name_markup(page.run), queries, compared_queries, share_of_gain
+    )
 
 
 def _part_of(what: str, value: float) -> str:
