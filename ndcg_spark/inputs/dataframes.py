@@ -345,27 +345,39 @@ def _exploded(table: DataFrame, *, with_ranks: bool) -> DataFrame:
     it. A row without an array becomes one row without a document. A row with an empty array is
     dropped. Raise InputError if `doc_id` is an array and a score or rank is not.
     """
-    kinds = dict(table.dtypes)
-    lists = [name for name in DOCUMENT_COLUMNS if kinds.get(name, "").startswith("array<")]
-    if "doc_id" not in lists:
+    kind_of_arrays = _arrays(table)
+    if "doc_id" not in kind_of_arrays:
         return table
-    for name in ("score", "rank"):
-        if name in kinds and name not in lists:
-            what = f"doc_id is {kinds['doc_id']}, but {name} is {kinds[name]}"
-            raise InputError(f"{what}; write both as arrays")
-    sizes = _sizes(lists)
+    sizes = _sizes(kind_of_arrays)
     faults = _with_earlier_faults(table, _length_faults(sizes))
-    kept = [name for name in table.columns if name not in lists and name not in faults]
-    kept.extend(faults)
-    documents = _documents({name: kinds[name] for name in lists}, _is_unequal(sizes))
-    position_and_row = F.posexplode(documents).alias("position", "row")
-    exploded = table.withColumns(faults).select(*kept, position_and_row)
-    columns = [F.col(name) for name in kept]
-    for name in lists:
-        columns.append(F.col("row").getField(name).alias(name))
+    with_faults = table.withColumns(faults)
+    others = [name for name in with_faults.columns if name not in kind_of_arrays]
+    documents = _documents(kind_of_arrays, _is_unequal(sizes))
+    position_and_document = F.posexplode(documents).alias("position", "document")
+    exploded = with_faults.select(*others, position_and_document)
+    columns = [F.col(name) for name in others]
+    for name in kind_of_arrays:
+        columns.append(F.col("document").getField(name).alias(name))
     if with_ranks and "rank" not in table.columns:
         columns.append((F.col("position") + 1).alias("rank"))
     return exploded.select(*columns)
+
+
+def _arrays(table: DataFrame) -> dict[str, str]:
+    """Return the Spark types of the DOCUMENT_COLUMNS that are arrays.
+
+    Raise InputError if `doc_id` is an array and a score or rank is not.
+    """
+    kinds = dict(table.dtypes)
+    arrays = {}
+    for name in DOCUMENT_COLUMNS:
+        if kinds.get(name, "").startswith("array<"):
+            arrays[name] = kinds[name]
+    for name in ("score", "rank"):
+        if "doc_id" in arrays and name in kinds and name not in arrays:
+            what = f"doc_id is {kinds['doc_id']}, but {name} is {kinds[name]}"
+            raise InputError(f"{what}; write both as arrays")
+    return arrays
 
 
 def _with_earlier_faults(table: DataFrame, faults: Mapping[str, Column]) -> dict[str, Column]:

@@ -308,17 +308,15 @@ def _is_read_in_place(
         return False
     if not engine.sees_local_files and any(_is_only_here(engine, file) for file in files):
         return False
-    for footer in footers:
-        # Not every engine reads files with different columns or types.
-        if footer.columns != footers[0].columns:
-            return False
-        for column, kind in footer.columns.items():
-            if not is_readable(kind):
-                return False
-            # No engine hashes unsigned numbers.
-            if column in types and pa.types.is_unsigned_integer(kind):
-                return False
-    return True
+    columns = footers[0].columns
+    # Not every engine reads files with different columns or types.
+    if any(footer.columns != columns for footer in footers):
+        return False
+    if not all(map(is_readable, columns.values())):
+        return False
+    # No engine hashes unsigned numbers.
+    unsigned = [name for name, kind in columns.items() if pa.types.is_unsigned_integer(kind)]
+    return types.keys().isdisjoint(unsigned)
 
 
 def _is_only_here(engine: Engine, file: File) -> bool:

@@ -534,12 +534,15 @@ class NightScore(NamedTuple):
 
 def night_score(before: Point | None, now: Point | None, margin: float) -> NightScore:
     """A run's score tonight. `margin`: the smallest change that is worth a sentence."""
-    was = before.value if before else None
-    if now is None or now.value is None:
-        return _no_score(was, has_returned_nothing=now is not None and is_silent(now))
+    value_before = None if before is None else before.value
+    if now is None:
+        return _no_score("no score", value_before)
+    if now.value is None:
+        text = "returned nothing" if is_silent(now) else "no score"
+        return _no_score(text, value_before)
     change = 0.0
-    if was is not None and not now.breaks:
-        change = now.value - was
+    if value_before is not None and not now.breaks:
+        change = now.value - value_before
     why = [text for _, text in now.flags]
     if not why and abs(change) > margin:
         way = "up" if change > 0 else "down"
@@ -547,8 +550,7 @@ def night_score(before: Point | None, now: Point | None, margin: float) -> Night
     return NightScore(change, score(now.value), why)
 
 
-def _no_score(was: float | None, has_returned_nothing: bool) -> NightScore:
-    text = "returned nothing" if has_returned_nothing else "no score"
-    if was is None:
+def _no_score(text: str, value_before: float | None) -> NightScore:
+    if value_before is None:
         return NightScore(0.0, text)
-    return NightScore(-was, text, [f"{score(was)} the night before"])
+    return NightScore(-value_before, text, [f"{score(value_before)} the night before"])

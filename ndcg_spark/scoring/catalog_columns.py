@@ -114,23 +114,28 @@ def run_measures(
     The cutoff is 0 for the whole ranking. A measure is null if it was not requested or is
     undefined. unknown_items is null without items.
     """
-    cutoffs = measures.cutoffs_for(*measures.of_catalog)
     run_key = ["run", *key[:-1]]
-    with_lengths = lists.selectExpr(*run_key, DOCUMENTS, f"size({DOCUMENTS}) as length")
-    documents = documents_of(with_lengths, [*run_key, "length"])
-    documents = documents.where(within(RANK, cutoffs[-1]))
-    # One row per run and item, then one row per run.
-    shown = documents.groupBy(*run_key, "doc_id").agg(*_by_item(cutoffs, measures))
-    shown = _with_membership(shown, items)
+    cutoffs = measures.cutoffs_for(*measures.of_catalog)
+    shown = _with_membership(_shown_items(lists, run_key, cutoffs, measures), items)
     totals = shown.groupBy(*run_key).agg(*_by_run(cutoffs, measures))
     catalog_size = 0 if items is None else items.items.catalog_size
     at_cutoffs = ", ".join(_at_cutoff(k, measures, catalog_size) for k in cutoffs)
     exploded = totals.selectExpr(*run_key, "lists", f"explode(array({at_cutoffs})) as at")
-    long = exploded.selectExpr(*run_key, "lists", "at.*")
+    by_cutoff = exploded.selectExpr(*run_key, "lists", "at.*")
     values = {name: f"nullif({name}, {_NOTHING})" for name in RUN_COLUMNS}
     if items is None:
         values["unknown_items"] = sql.null("bigint")
-    return long.withColumns(sql.columns(values))
+    return by_cutoff.withColumns(sql.columns(values))
+
+
+def _shown_items(
+    lists: DataFrame, run_key: list[str], cutoffs: Sequence[Cutoff], measures: MeasureSet
+) -> DataFrame:
+    """One row per run and item that one of its lists shows, with the aggregates of `_by_item`."""
+    with_lengths = lists.selectExpr(*run_key, DOCUMENTS, f"size({DOCUMENTS}) as length")
+    documents = documents_of(with_lengths, [*run_key, "length"])
+    within_deepest = documents.where(within(RANK, cutoffs[-1]))
+    return within_deepest.groupBy(*run_key, "doc_id").agg(*_by_item(cutoffs, measures))
 
 
 def _with_membership(shown: DataFrame, items: EngineItems | None) -> DataFrame:
