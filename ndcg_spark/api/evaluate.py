@@ -291,6 +291,7 @@ def make_config(
     sections: dict[str, dict[str, Any]] = {}
     configured = as_configured(settings)
     separators = split_ids or {}
+    position_is_rank = "results" in separators or _order(configured["convention"]) == "file"
     separate_tables = dict(tables)
     if relevance is None:
         with about("results"):
@@ -299,9 +300,9 @@ def make_config(
         table = separate_tables.pop("judgments")
         del separate_tables["results"]
         sections = _sections_of_one_table(table, relevance is None, scratch)
-    position_is_rank = "results" in separators or _order(configured["convention"]) == "file"
     for name, table in separate_tables.items():
-        if table is None and name not in ("judgments", "results"):
+        is_left_out = table is None and name not in ("judgments", "results")
+        if is_left_out:
             continue
         unread: set[str] = set()
         if relevance is not None:

@@ -69,6 +69,17 @@ def _rank(row: ReturnedDocument) -> int:
     return row.rank or 0
 
 
+class JudgedDocument(NamedTuple):
+    """The judgment of a document for the query."""
+
+    grade: float | None
+    #: None if the grade is negative and ignored.
+    gain: float | None
+
+
+_UNJUDGED = JudgedDocument(None, None)
+
+
 @dataclasses.dataclass(frozen=True)
 class Facts:
     """Everything from which the score of a run for a query is explained."""
@@ -80,9 +91,8 @@ class Facts:
     convention: Convention
     score: reference.Score
     returned: Sequence[ReturnedDocument]
-    #: The grade and the gain of each judged document; the gain is None if its grade is negative and
-    #: ignored.
-    judged: Mapping[str, tuple[float, float | None]]
+    #: The judged documents, by their doc_id.
+    judged: Mapping[str, JudgedDocument]
     #: Whether `returned` has the whole list and `judged` has every judged document. A published
     #: night keeps less: both then have only documents within the cutoff.
     whole: bool = True
@@ -115,9 +125,9 @@ class Facts:
                 if self.is_within(row.rank):
                     gains[row.doc_id] = row.own_gain
         else:
-            for document, (_, gain) in self.judged.items():
-                if gain is not None:
-                    gains[document] = gain
+            for doc_id, document in self.judged.items():
+                if document.gain is not None:
+                    gains[doc_id] = document.gain
         in_list_order = [row.doc_id for row in self.listed]
         returned = len(in_list_order)
         return reference.ideal_ranking(
@@ -158,6 +168,9 @@ def query_facts(
             # The convention removed it from the list.
             fields |= {"rank": None, "tied": False}
         documents.append(ReturnedDocument(**fields))
+    judgments = {}
+    for row in judged:
+        judgments[row["doc_id"]] = JudgedDocument(row["relevance"], row["gain"])
     return Facts(
         dataset=score["dataset"],
         run=score["run"],
@@ -166,7 +179,7 @@ def query_facts(
         convention=convention,
         score=reference.Score(**{name: score[name] for name in _SCORE_FIELDS}),
         returned=documents,
-        judged={row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
+        judged=judgments,
         whole=whole,
     )
 
@@ -394,9 +407,16 @@ def _known_documents(facts: Facts) -> list[_KnownDocument]:
     known = []
     for document in dict.fromkeys([*ideal, *returned, *facts.judged]):
         ideal_rank, ideal_gain = ideal.get(document, (None, 0.0))
-        grade, own_gain = facts.judged.get(document, (None, None))
-        row = returned.get(document)
-        known.append(_KnownDocument(document, row, grade, own_gain or 0.0, ideal_rank, ideal_gain))
+        judged = facts.judged.get(document, _UNJUDGED)
+        one = _KnownDocument(
+            doc_id=document,
+            returned=returned.get(document),
+            grade=judged.grade,
+            judged_gain=judged.gain or 0.0,
+            ideal_rank=ideal_rank,
+            ideal_gain=ideal_gain,
+        )
+        known.append(one)
     return known
 
 

@@ -207,19 +207,26 @@ def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Ite
 
 def _log_entry(night: Night, is_quoted: bool) -> tuple[str, ...]:
     """Values that reveal whether a night changed, with its notes if a page quotes them."""
-    entry = (night.dataset, night.evaluated_on, night.evaluation_id)
-    if not is_quoted:
-        return entry
-    row = night.row
-    reasons = (row["accepted"] or "", row["acknowledged"] or "")
-    return (*entry, str(row["revision"] or 0), *reasons, *night.notes)
+    entry = [night.dataset, night.evaluated_on, night.evaluation_id]
+    if is_quoted:
+        entry.append(str(night.row["revision"] or 0))
+        entry.append(night.row["accepted"] or "")
+        entry.append(night.row["acknowledged"] or "")
+        entry.extend(night.notes)
+    return tuple(entry)
 
 
 class _PossibleRequest(NamedTuple):
     """The part of a request that some nights can show, and why they cannot show all of it."""
 
     request: Request
-    why_less: Notice | None = None
+    error: ConfigurationError | None = None
+
+    @property
+    def why_less(self) -> Notice | None:
+        if self.error is None:
+            return None
+        return Notice(self.error.sentence, self.error.advice, self.error.option)
 
 
 def _possible_request(
@@ -228,23 +235,34 @@ def _possible_request(
     request: Request,
 ) -> _PossibleRequest:
     """The request, without its baseline or its run if one of the nights lacks it."""
+    without_baseline = dataclasses.replace(request, baseline=None, baseline_date=None)
+    without_run = dataclasses.replace(without_baseline, run=None)
+    errors = []
+    for possible in (request, without_baseline, without_run):
+        error = _error_of(possible, history, nights)
+        if error is None:
+            return _PossibleRequest(possible, errors[0] if errors else None)
+        errors.append(error)
+    raise errors[-1]
+
+
+def _error_of(
+    request: Request, history: History, nights: Sequence[Night]
+) -> ConfigurationError | None:
+    """Why some of the nights cannot show all of a request; None if they can."""
     try:
         for night in nights:
             outline(history, night, request)
-        return _PossibleRequest(request)
     except ConfigurationError as error:
-        less = dataclasses.replace(request, baseline=None, baseline_date=None)
-        if less == request:
-            less = dataclasses.replace(request, run=None)
-        if less == request:
-            raise
-        possible = _possible_request(history, nights, less)
-        return possible._replace(why_less=Notice(error.sentence, error.advice, error.option))
+        return error
+    return None
 
 
 def _refuse_unknown(request: Request, nights: Sequence[Night], history: History) -> None:
     """Raise ConfigurationError for a run or a date that no night has."""
-    runs = {row["run"] for night in nights for row in history.scores(night)}
+    runs: set[str] = set()
+    for night in nights:
+        runs.update(row["run"] for row in history.scores(night))
     for option, run in (("run", request.run), ("baseline", request.baseline)):
         if run is not None and run not in runs:
             raise unknown_name(option, "run", run, runs)
