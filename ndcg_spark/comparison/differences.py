@@ -320,6 +320,14 @@ def _is_doubtful(row: Mapping[str, Any], alpha: float) -> bool:
     return False
 
 
+class _Weighting(NamedTuple):
+    """How the queries of a row are weighted."""
+
+    weights: Numbers
+    #: The column that rows with this weighting do not have.
+    unused_column: str
+
+
 class _Sample(NamedTuple):
     """A row before it is tested."""
 
@@ -334,10 +342,10 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
     slices: list[Slice] = [(None, None, np.ones(len(queries), np.bool_))]
     if options.attributes is not None:
         slices.extend(masks(options.attributes, dataset, queries))
-    # The weights of unweighted and of weighted rows, each with a column that does not apply.
-    weightings = [(np.ones(len(queries)), "weight_effective_n")]
+    weightings = [_Weighting(np.ones(len(queries)), "weight_effective_n")]
     if options.weights is not None:
-        weightings.append((weight_vector(options.weights, dataset, queries), "effect_size"))
+        weights = weight_vector(options.weights, dataset, queries)
+        weightings.append(_Weighting(weights, "effect_size"))
     for run, baseline in sides.pairs:
         pair = _Pair.of(sides, run, baseline)
         known = pair.known
@@ -355,10 +363,10 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
                 "cutoff": sides.cutoff,
                 "p_randomization": None,
             }
-            for weights, absent in weightings:
-                paired, numbers = _described(pair, is_slice, mask, weights, options)
+            for weighting in weightings:
+                paired, numbers = _described(pair, is_slice, mask, weighting.weights, options)
                 units = statistics.in_buckets(pair.differences[paired], queries.buckets[paired])
-                yield _Sample({**row, **numbers, absent: None}, units)
+                yield _Sample({**row, **numbers, weighting.unused_column: None}, units)
 
 
 def heaviest_query(sides: Sides, weights: pa.Table) -> tuple[str, float]:

@@ -300,9 +300,9 @@ def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str
         with about("human", graded.origin):
             sample, human = _graded_sample(nights, graded, HumanGrades("", True))
         errors = errors_by_grade(sample.moved, sample.pi, human)
-        for grade, (mean_square, count) in errors.items():
-            sums[grade] = sums.get(grade, 0.0) + mean_square * count
-            counts[grade] = counts.get(grade, 0) + count
+        for grade, found in errors.items():
+            sums[grade] = sums.get(grade, 0.0) + found.mean_square * found.documents
+            counts[grade] = counts.get(grade, 0) + found.documents
     roots = {}
     for grade in sorted(sums):
         root = math.sqrt(sums[grade] / counts[grade])

@@ -2,14 +2,14 @@
 overlap (RBO) and others.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
@@ -97,13 +97,13 @@ def list_changes(
     old_lists = _ranked(old.where(F.col("run").isin(*old_runs)), key, old_convention, depth)
     if baseline is not None:
         # Every new run is compared with the baseline's lists.
-        names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
-        old_lists = F.broadcast(names).crossJoin(old_lists.drop("run"))
+        names = _small_table(session, {"run": pa.array(runs, pa.string())})
+        old_lists = names.crossJoin(old_lists.drop("run"))
     by_rank = _weights(depth, new_convention, p)
+    weights = _small_table(session, by_rank)
     ranks = np.asarray(cutoffs, np.int32)
     by_cutoff = {"cutoff": ranks, "all_discounts": np.cumsum(by_rank["discount"])[ranks - 1]}
-    weights = F.broadcast(session.createDataFrame(pa.table(by_rank)))
-    at_cutoffs = F.broadcast(session.createDataFrame(pa.table(by_cutoff)))
+    at_cutoffs = _small_table(session, by_cutoff)
     sides = (
         weights.join(new_lists, on=["rank"], how="inner"),
         weights.join(old_lists, on=["rank"], how="inner"),
@@ -132,6 +132,11 @@ def _weights(depth: int, convention: Convention, p: float) -> dict[str, NDArray[
         "persistent": np.cumsum(persistent),
         "persistent_before": np.cumsum(persistent) - persistent,
     }
+
+
+def _small_table(session: SparkSession, columns: Mapping[str, Any]) -> DataFrame:
+    """A table that every task gets whole."""
+    return F.broadcast(session.createDataFrame(pa.table(dict(columns))))
 
 
 def _joined(

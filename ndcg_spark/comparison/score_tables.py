@@ -122,7 +122,7 @@ def _source(
         # A measure without values is compared wherever there are rows, and reported as empty.
         compared = with_value if len(with_value) else counts
         metrics += [(measure, cutoff) for cutoff in compared["cutoff"].to_pylist()]
-    runs = {name for name in rows["run"].unique().to_pylist() if name is not None}
+    runs = {run for run in rows["run"].unique().to_pylist() if run is not None}
     answered = rows.filter(pa.array(answered_rows(rows)))
     silent = runs - set(answered["run"].unique().to_pylist())
     return ScoreSource(
