@@ -19,7 +19,14 @@ from ndcg_spark.convention.measures import (
     published,
     written,
 )
-from ndcg_spark.explanation.query import LINE, Explained, Explanation, Facts, changed_documents
+from ndcg_spark.explanation.query import (
+    LINE,
+    Explained,
+    ExplainedBaseline,
+    Explanation,
+    Facts,
+    changed_documents,
+)
 from ndcg_spark.nights.log import Night
 from ndcg_spark.reference import Score
 from ndcg_spark.report.comparisons import (
@@ -447,9 +454,9 @@ def explanation_view(explained: Explained) -> View:
     rows = []
     for one in explained.explanations:
         run = one.facts.run
-        baseline, against = explained.baselines.get(run, (None, ""))
-        tables += _tables(one, baseline, against)
-        values.append(_value(one, baseline, against))
+        baseline = explained.baselines.get(run)
+        tables += _tables(one, baseline)
+        values.append(_value(one, baseline))
         for line in one.lines:
             rows.append({"run": run, **line})
     return View(tables, values, ("run", *LINE), rows)
@@ -464,11 +471,11 @@ class _Part(NamedTuple):
     sentences: Sequence[str] = ()
 
 
-def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
-    """The ranking, and the other parts that have rows. `against`: the baseline in words."""
+def _tables(explanation: Explanation, baseline: ExplainedBaseline | None) -> list[Table]:
+    """The ranking, and the other parts that have rows."""
     parts = list(_parts(explanation))
     if baseline is not None:
-        parts.append(_compared(explanation.facts, baseline, against))
+        parts.append(_compared(explanation.facts, baseline.facts, baseline.name))
     tables = [_ranking(explanation)]
     for part in parts:
         if part.rows:
@@ -548,7 +555,7 @@ def _sum_of_changes(measure: str, score: Score, before: Score) -> str:
     return changed
 
 
-def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:
+def _value(explanation: Explanation, baseline: ExplainedBaseline | None) -> dict[str, Any]:
     """The JSON value of an explanation."""
     facts = explanation.facts
     value: dict[str, Any] = {
@@ -566,6 +573,6 @@ def _value(explanation: Explanation, baseline: Facts | None, against: str) -> di
     }
     value["unjudged"] = [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
     if baseline is not None:
-        value["baseline"] = {"run": against, **vars(baseline.score)}
-        value["changes"] = changed_documents(facts, [baseline])
+        value["baseline"] = {"run": baseline.name, **vars(baseline.facts.score)}
+        value["changes"] = changed_documents(facts, [baseline.facts])
     return value

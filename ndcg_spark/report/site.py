@@ -50,6 +50,7 @@ from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name_markup, plain_table
+from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import GOOD, day, from_home, unknown_name
 from ndcg_spark.voices import Notice
 
@@ -539,14 +540,11 @@ class _DatasetIndex:
     def _page_run_or_best(self, steps: Mapping[str, _Step]) -> str:
         if self.page.run in steps:
             return self.page.run
-        scores = []
+        scores = {}
         for run, step in steps.items():
             if step.now is not None:
-                scores.append((step.now.value or 0.0, run))
-        if not scores:
-            return self.page.run
-        _, best = max(scores)
-        return best
+                scores[run] = step.now.value
+        return min(scores, key=lambda run: best_first(scores[run], run), default=self.page.run)
 
     def _standing_out(self, steps: Mapping[str, _Step], first: str) -> Markup:
         """Why the first run's score stands out, and other runs whose scores stand out."""
