@@ -299,7 +299,7 @@ def make_config(
     if is_one_table(tables.get("judgments"), tables.get("results")):
         table = separate_tables.pop("judgments")
         del separate_tables["results"]
-        sections = _sections_of_one_table(table, relevance is None, scratch)
+        sections = _sections_of_one_table(table, scratch, is_graded=relevance is None)
     for name, table in separate_tables.items():
         is_left_out = table is None and name not in ("judgments", "results")
         if is_left_out:
@@ -448,7 +448,7 @@ def _without(paths: Iterable[str], sentence: str) -> str:
 
 
 def _sections_of_one_table(
-    table: Any, is_graded: bool, scratch: Scratch
+    table: Any, scratch: Scratch, *, is_graded: bool
 ) -> dict[str, dict[str, Any]]:
     """The sections of judgments and results for one file, in which each row is a document."""
     names = [name for name in ROW_COLUMNS if is_graded or name != "relevance"]

@@ -329,7 +329,7 @@ def _sort_order(sort: str | None) -> "QueryOrder | None":
     if cutoff:
         problem = f"{sort} has a cutoff, but every row has its own"
         raise ConfigurationError(f"sort: {problem}; write {name}")
-    return QueryOrder(name, direction == "desc")
+    return QueryOrder(name, is_descending=direction == "desc")
 
 
 @command(

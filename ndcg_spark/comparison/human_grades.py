@@ -298,7 +298,8 @@ def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str
     counts: dict[str, int] = {}
     for graded in samples:
         with about("human", graded.origin):
-            sample, human = _graded_sample(nights, graded, HumanGrades("", True))
+            with_blanks = HumanGrades("", assume_missing_at_random=True)
+            sample, human = _graded_sample(nights, graded, with_blanks)
         errors = errors_by_grade(sample.moved, sample.pi, human)
         for grade, found in errors.items():
             sums[grade] = sums.get(grade, 0.0) + found.mean_square * found.documents

@@ -412,7 +412,7 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
     dataset = f"dataset={run.dataset} " if run.dataset else ""
     are_files = len(results.files) > 1 and not results.runs
     ways = (
-        SeparateRuns(results.run is not None, are_files),
+        SeparateRuns(is_run_given=results.run is not None, are_files=are_files),
         SetOption("order", "score", words="if only scores decide,"),
     )
     raise InputError(
