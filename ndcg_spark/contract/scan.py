@@ -185,7 +185,7 @@ def count_results(
         all_lists = materialize(by_batch)
         list_floors = all_lists.select(*list_key, FLOOR)
         by_batch = [all_lists]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for batch in by_batch:
         queries = _with_judged(batch, judged_queries, key)
         of_runs = queries.groupBy(*run_key).agg(*totals)

@@ -140,7 +140,7 @@ def _sums_to(lists: QueryLists, change: float) -> bool:
 
 def _judged_grades(documents: Mapping[str, QueryLists]) -> set[float | None]:
     """The distinct grades of all judgments; clicks have only one."""
-    grades = set()
+    grades: set[float | None] = set()
     for lists in documents.values():
         grades.update(document.grade for document in lists.facts.judged.values())
     return grades

@@ -238,7 +238,7 @@ def _possible_request(
     """The request, without its baseline or its run if one of the nights lacks it."""
     without_baseline = dataclasses.replace(request, baseline=None, baseline_date=None)
     without_run = dataclasses.replace(without_baseline, run=None)
-    errors = []
+    errors: list[ConfigurationError] = []
     for possible in (request, without_baseline, without_run):
         error = _error_of(possible, history, nights)
         if error is None:
