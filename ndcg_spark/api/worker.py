@@ -192,7 +192,7 @@ def serve() -> None:
     LOGGER.addHandler(steps)
     with contextlib.ExitStack() as stack, contextlib.suppress(EOFError):
         # The first request opens the engine, so that the reply can say why it cannot be opened.
-        engine_once = functools.cache(functools.partial(_opened, stack))
+        engine_once = functools.cache(functools.partial(_open_engine, stack))
         while True:
             folder, path, request = pickle.load(requests)  # noqa: S301  # from our parent
             began = time.time_ns()
@@ -222,7 +222,7 @@ def _result(
     with engine_imports():
         engine = engine_once()
         steps.buffer.clear()
-        value = _computed(engine, request)
+        value = _call_function(engine, request)
         return value, [_warning_in(record) for record in steps.buffer]
 
 
@@ -233,14 +233,14 @@ def _search_also(path: str) -> None:
     os.environ["PYTHONPATH"] = path
 
 
-def _opened(stack: contextlib.ExitStack) -> "Engine":
+def _open_engine(stack: contextlib.ExitStack) -> "Engine":
     from ndcg_spark.engine import open_engine
 
     installed = "embedded" if importlib.util.find_spec("pysail") else "spark"
     return stack.enter_context(open_engine(installed))
 
 
-def _computed(engine: "Engine", request: bytes) -> Any:
+def _call_function(engine: "Engine", request: bytes) -> Any:
     """The result of a request's function; its temporary folders are removed after the call."""
     # The request comes from the process that started us.
     function, arguments, options = pickle.loads(request)  # noqa: S301

@@ -232,7 +232,7 @@ def resolve(
     if name == ACCEPTED:
         return [Baseline(Kind.ACCEPTED, name)]
     if name != GOOD:
-        return [_dated(name, tonight, nights)]
+        return [_baseline_of_date(name, tonight, nights)]
     return _good_by_run(tonight, nights, most, runs, runs_of)
 
 
@@ -257,7 +257,7 @@ def _good_by_run(
     return resolved
 
 
-def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
+def _baseline_of_date(date: str, tonight: Night, nights: Nights) -> Baseline:
     """A date's night as a baseline."""
     if date in nights.damaged:
         sentence = f"its log cannot be read: {nights.damaged[date]}"

@@ -138,9 +138,9 @@ class Limits:
     min_queries: int
     mask_of: MaskOf
 
-    def has_few(self, apart: Numbers, newer: Night, older: Night) -> bool:
+    def has_few(self, differences: Numbers, newer: Night, older: Night) -> bool:
         """Whether too few queries of the slice have a difference between two nights."""
-        counted = ~np.isnan(_masked(apart, self.mask_of(newer, older)))
+        counted = ~np.isnan(_in_slice(differences, self.mask_of(newer, older)))
         return int(np.count_nonzero(counted)) < self.min_queries
 
 
@@ -246,9 +246,9 @@ def chain_row(
         return row | {"flags": ["too_few"]}
     total = statistics.total_of_pieces(parts, [own_weights] * len(parts))
     tonight = _last_night(made)
-    mean = mean_of(_masked(tonights_scores, mask_of(tonight, tonight)), weights)
+    mean = mean_of(_in_slice(tonights_scores, mask_of(tonight, tonight)), weights)
     row |= {"mean": mean, "difference": total.total, "baseline_mean": mean - total.total}
-    row |= _tested(total, queries, buckets, alpha)
+    row |= _tests_of_sum(total, queries, buckets, alpha)
     if weights is not None:
         row["weight_effective_n"] = total.freedom + 1
     return row
@@ -258,10 +258,10 @@ def _differences(made: Chain, side: str, mask_of: MaskOf, weights: Numbers | Non
     """The differences in each piece and on each link's chosen side, for the slice's queries."""
     differences = []
     for piece in made.pieces:
-        differences.append(_masked(piece.differences, mask_of(piece.newer, piece.older)))
+        differences.append(_in_slice(piece.differences, mask_of(piece.newer, piece.older)))
     for sides in made.links:
         mask = mask_of(sides.link.after, sides.link.before)
-        old, new = _masked(sides.old, mask), _masked(sides.new, mask)
+        old, new = _in_slice(sides.old, mask), _in_slice(sides.new, mask)
         differences.append(_chosen_side(old, new, weights, side))
     return differences
 
@@ -273,9 +273,9 @@ def _last_night(made: Chain) -> Night:
     return max(ends, key=lambda night: night.evaluated_on)
 
 
-def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
+def _in_slice(differences: Numbers, mask: NDArray[np.bool_]) -> Numbers:
     # Queries that were first seen after these differences were computed are not in them.
-    return np.where(mask, padded(apart, len(mask), np.nan), np.nan)
+    return np.where(mask, padded(differences, len(mask), np.nan), np.nan)
 
 
 def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:
@@ -284,7 +284,7 @@ def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str)
     return new if is_new_higher == (side == HIGH) else old
 
 
-def _tested(
+def _tests_of_sum(
     total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float
 ) -> dict[str, Any]:
     """The tests of a sum of pieces. No random signs are drawn unless the sum is a loss."""
@@ -316,8 +316,8 @@ def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
         "after_id": sides.link.after.evaluation_id,
         "queries_in_both": int(np.count_nonzero(~np.isnan(sides.new))),
     }
-    for name, apart in (("old", sides.old), ("new", sides.new)):
-        known = apart[~np.isnan(apart)]
+    for name, differences in (("old", sides.old), ("new", sides.new)):
+        known = differences[~np.isnan(differences)]
         facts[name] = float(known.mean()) if len(known) else None
         error = float(known.std(ddof=1) / len(known) ** 0.5) if len(known) > 1 else None
         facts[f"{name}_error"] = error

@@ -364,7 +364,7 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
                 "p_randomization": None,
             }
             for weighting in weightings:
-                paired, numbers = _described(pair, is_slice, mask, weighting.weights, options)
+                paired, numbers = _describe(pair, is_slice, mask, weighting.weights, options)
                 units = statistics.in_buckets(pair.differences[paired], queries.buckets[paired])
                 yield _Sample({**row, **numbers, weighting.unused_column: None}, units)
 
@@ -425,7 +425,7 @@ class _Pair:
         return np.asarray(self.has | self.has_theirs | is_unanswered)
 
 
-def _described(
+def _describe(
     pair: _Pair,
     is_slice: bool,
     mask: NDArray[np.bool_],
@@ -438,7 +438,7 @@ def _described(
     # A run that returned nothing was not measured, so that no query is paired.
     missing = _missing_sides(pair, counted)
     paired = np.flatnonzero(both & (not missing))
-    unpaired = _unpaired(pair, is_missing=bool(missing)) & counted
+    unpaired = _is_unpaired(pair, is_missing=bool(missing)) & counted
     counts = _answered_counts(pair.answered, pair.theirs_answered, counted & pair.judged)
     flags = list(missing)
     if not missing and _answered_few(counts):
@@ -491,7 +491,7 @@ def _missing_sides(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
     return missing
 
 
-def _unpaired(pair: _Pair, *, is_missing: bool) -> NDArray[np.bool_]:
+def _is_unpaired(pair: _Pair, *, is_missing: bool) -> NDArray[np.bool_]:
     """Whether each query has a value on only one side, or on any side if a side is missing."""
     if is_missing:
         return pair.has | pair.has_theirs

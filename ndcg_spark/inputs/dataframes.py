@@ -212,7 +212,7 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
     columns = {ours: theirs for ours, theirs in columns.items() if theirs not in packed}
     objects = find_objects(kinds, schema.names, columns)
     if objects is not None:
-        table = _unpacked(table, objects)
+        table = _without_structs(table, objects)
         columns = {ours: theirs for ours, theirs in columns.items() if ours not in objects.paths}
     names = names_in(table.columns, columns, schema)
     names |= {name: name for name in (FAULT, LINE) if name in table.columns}
@@ -220,7 +220,7 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
     for ours, theirs in names.items():
         # SQL text cannot be used, because Spark replaces names such as ${env:HOME} in it.
         renamed.append(F.col(quoted(theirs)).alias(ours))
-    return _exploded(table.select(*renamed), with_ranks="rank" in schema.names)
+    return _one_row_per_document(table.select(*renamed), with_ranks="rank" in schema.names)
 
 
 def with_grades(table: DataFrame, labels: Labels) -> DataFrame:
@@ -320,7 +320,7 @@ def split_ids(table: DataFrame, column: str, separator: str) -> DataFrame:
     )
 
 
-def _unpacked(table: DataFrame, objects: Objects) -> DataFrame:
+def _without_structs(table: DataFrame, objects: Objects) -> DataFrame:
     """Return the table with these fields of its structs as columns under our names.
 
     The fields of documents become arrays. For example, `recommendForAllUsers` in Spark's ALS
@@ -337,7 +337,7 @@ def _unpacked(table: DataFrame, objects: Objects) -> DataFrame:
     return table.select(*others, *fields)
 
 
-def _exploded(table: DataFrame, *, with_ranks: bool) -> DataFrame:
+def _one_row_per_document(table: DataFrame, *, with_ranks: bool) -> DataFrame:
     """Return one row per document, or the table itself if `doc_id` is not an array.
 
     With `with_ranks`, a document's position in its array, from 1, is its rank, unless the table has

@@ -78,7 +78,7 @@ class Delimited:
     def parts(self, file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes | RowText]:
         """Yield the file below its header in parts of whole rows, which `read` parses."""
         header: list[bytes] = []
-        watched = self._watched(blocks(file, size), file.path)
+        watched = self._remember_last_line(blocks(file, size), file.path)
         if not self.separator:
             yield from self._without_preamble(watched, file.path)
             return
@@ -88,7 +88,7 @@ class Delimited:
         if broken:
             yield RowText(b"", broken, {})
 
-    def _watched(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
+    def _remember_last_line(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
         """Yield the same text, and remember its last line if it may have been cut off."""
         last = b"\n"
         for text in texts:

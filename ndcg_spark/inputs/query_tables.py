@@ -97,14 +97,14 @@ def _read(file: File, kind: str, mapped: Collection[str], has_prose: bool) -> pa
             rows = json.read_json(pa.BufferReader(text))
         else:
             with within(file.path):
-                rows = _delimited(text, kind, mapped, has_prose)
+                rows = _read_delimited(text, kind, mapped, has_prose)
     for key, value in file.partition:
         if key not in rows.column_names:
             rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
     return rows
 
 
-def _delimited(
+def _read_delimited(
     text: bytes,
     kind: str,
     mapped: Collection[str],
@@ -122,7 +122,7 @@ def _delimited(
     header = header_of(lines, separator)
     names = header.names
     if names is None:
-        raise _malformed([header.text])
+        raise _malformed_error([header.text])
     refuse_alike(names)
     quotes = Quotes(
         separator,
@@ -136,7 +136,7 @@ def _delimited(
     parts = list(quotes.rows([below_header]))
     broken = list(itertools.chain(*(part.broken for part in parts)))
     if broken:
-        raise _malformed(broken)
+        raise _malformed_error(broken)
     # pyarrow needs at least an empty line.
     rows = b"".join(part.block for part in parts) or b"\n"
     kinds = dict.fromkeys(names, pa.string())
@@ -193,7 +193,7 @@ def _blank_separated(lines: str) -> pa.Table:
     return rows
 
 
-def _malformed(lines: Sequence[str]) -> InputError:
+def _malformed_error(lines: Sequence[str]) -> InputError:
     """Return the error for lines with malformed quotes."""
     return InputError(
         f"{len(lines):,} line(s) with an unclosed quote, or with text after a closing quote, "

@@ -185,7 +185,7 @@ def read_typed(
     if are_all_footers and not has_objects:
         _refuse_different_columns(files, footers, shape)
     if shape.is_reshaped:
-        return _reshaped(engine, files, shape, schema, footers, name)
+        return _read_reshaped(engine, files, shape, schema, footers, name)
 
     def as_documents(table: DataFrame) -> DataFrame:
         with within(origin):
@@ -226,7 +226,7 @@ def _struct_lists(footers: Sequence[Footer]) -> dict[str, str]:
     return found
 
 
-def _reshaped(
+def _read_reshaped(
     engine: Engine,
     files: list[File],
     shape: Shape,

@@ -432,11 +432,11 @@ def _numbers_in_words(page: NightPage, row: Row) -> list[str]:
         # The interval comes from the t test only and covers only this run.
         numbers[-1] += ", the larger of two tests"
     if p is not None:
-        numbers[-1] += _adjusted(page, row)
+        numbers[-1] += _adjusted_for(page, row)
     return numbers
 
 
-def _adjusted(page: NightPage, row: Row) -> str:
+def _adjusted_for(page: NightPage, row: Row) -> str:
     """What p is adjusted for: `, adjusted for all runs`; empty for a single comparison."""
     if page.run in page.compared_with.decided_by_gate:
         return ", adjusted for the gate's checks"

@@ -475,7 +475,7 @@ def _tables(explanation: Explanation, baseline: ExplainedBaseline | None) -> lis
     """The ranking, and the other parts that have rows."""
     parts = list(_parts(explanation))
     if baseline is not None:
-        parts.append(_compared(explanation.facts, baseline.facts, baseline.name))
+        parts.append(_changes_part(explanation.facts, baseline.facts, baseline.name))
     tables = [_ranking(explanation)]
     for part in parts:
         if part.rows:
@@ -532,7 +532,7 @@ def _parts(explanation: Explanation) -> Iterator[_Part]:
     yield _Part("Unjudged documents", unjudged, ("doc_id", "rank"))
 
 
-def _compared(facts: Facts, baseline: Facts, against: str) -> _Part:
+def _changes_part(facts: Facts, baseline: Facts, against: str) -> _Part:
     """The documents that changed, and the sum of their changes."""
     moved = []
     for row in changed_documents(facts, [baseline]):
