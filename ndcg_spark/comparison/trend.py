@@ -506,11 +506,10 @@ class History:
         dates_of_run: dict[str, set[str]] = {}
         for (name, _), scored in self.series(dataset).items():
             if run in (None, name):
-                dates_of_run.setdefault(name, set()).update(
-                    one.night.evaluated_on for one in scored
-                )
-        dates = sorted(set().union(*dates_of_run.values()))
-        first = min(dates[-last:], default="")
+                dates = dates_of_run.setdefault(name, set())
+                dates.update(one.night.evaluated_on for one in scored)
+        all_dates = sorted(set[str]().union(*dates_of_run.values()))
+        first = min(all_dates[-last:], default="")
         rows_by_night = [(night, self._scores[night]) for night in self.nights_of(dataset)]
         metrics = metrics_of_lines(measures, rows_by_night)
         trends = []
@@ -518,7 +517,8 @@ class History:
             points = self.points(dataset, name, measure, cutoff)
             shown = [point for point in points if point.date >= first]
             if shown:
-                stretch, chain = last_stretch(points), chained_stretch(points)
+                stretch = last_stretch(points)
+                chain = chained_stretch(points)
                 trends.append(TrendLine(dataset, name, measure, cutoff, shown, stretch, chain))
         return trends
 

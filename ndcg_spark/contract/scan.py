@@ -266,14 +266,11 @@ def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Reject
     row = row_example(shown_columns(table.columns), LINE if LINE in table.columns else None)
     example = F.substring(row, 1, EXAMPLE_LENGTH).alias("example")
     rejected = table.select(reason.alias("reason"), example).where(F.col("reason").isNotNull())
-    rows = (
-        rejected.groupBy("reason")
-        .agg(F.count("*").alias("rows"), F.min("example").alias("example"))
-        .collect()
-    )
-    rejections = {
-        row["reason"]: Rejection(name, row["reason"], row["rows"], row["example"]) for row in rows
-    }
+    aggregates = (F.count("*").alias("rows"), F.min("example").alias("example"))
+    rejections = {}
+    for row in rejected.groupBy("reason").agg(*aggregates).collect():
+        code = row["reason"]
+        rejections[code] = Rejection(name, code, row["rows"], row["example"])
     return [rejections[code] for code in RULES if code in rejections]
 
 

@@ -136,11 +136,14 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     measures = night.measure_set
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
     column = MEASURES[measure].column
-    best_run, best = None, None
+    best_run = None
+    best = None
     runs = sorted_runs(rows, measure_set=measures)
-    for row in runs[0] if runs else ():
+    rows_of_best = runs[0] if runs else []
+    for row in rows_of_best:
         if row["cutoff"] == cutoff and row.get(column) is not None:
-            best_run, best = row["run"], row[column]
+            best_run = row["run"]
+            best = row[column]
     return {
         "dataset": night.dataset,
         "date": night.evaluated_on,

@@ -117,11 +117,11 @@ def _with_judgments(
     # If a column is constant before an outer join, such as the gain with gain=judged or a grade
     # that all judgments share, the embedded engine assumes that it is constant after the join, and
     # does not sort by it.
-    not_constant = {
-        name: f"case when octet_length(doc_id) >= 0 then {name} end"
-        for name in ("relevance", "gain")
-    }
-    graded, document = judged.withColumns(sql.columns(not_constant)), [*query_key, "doc_id"]
+    not_constant = {}
+    for name in ("relevance", "gain"):
+        not_constant[name] = f"case when octet_length(doc_id) >= 0 then {name} end"
+    graded = judged.withColumns(sql.columns(not_constant))
+    document = [*query_key, "doc_id"]
     if depth is not None and depth <= _SHALLOW:
         return table.join(graded, on=document, how="left")
     return graded.join(table, on=document, how="right")

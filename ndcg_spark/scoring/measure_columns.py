@@ -100,7 +100,8 @@ def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, 
 
 def rank_columns(convention: Convention, measures: MeasureSet) -> dict[str, str]:
     """The columns that measures sum over ranks, unless documents already have them."""
-    at, columns = _names(convention), {}
+    at = _names(convention)
+    columns = {}
     for measure in measures.beside_ndcg.values():
         for name, formula in measure.sums.items():
             if formula is not None:
