@@ -263,8 +263,9 @@ def fingerprints(table: DataFrame) -> dict[str | None, str]:
 
 
 def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Rejection]:
-    row = row_example(shown_columns(table.columns), LINE if LINE in table.columns else None)
-    example = F.substring(row, 1, EXAMPLE_LENGTH).alias("example")
+    line = LINE if LINE in table.columns else None
+    row_as_text = row_example(shown_columns(table.columns), line)
+    example = F.substring(row_as_text, 1, EXAMPLE_LENGTH).alias("example")
     rejected = table.select(reason.alias("reason"), example).where(F.col("reason").isNotNull())
     aggregates = (F.count("*").alias("rows"), F.min("example").alias("example"))
     rejections = {}
