@@ -551,21 +551,27 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
     rank in the newest list, or with its mean rank if the newest list has the same rank. The result
     is empty if a side lacks its tie groups.
     """
-    sides = [*baseline, run]
-    if not all(facts.knows_ties for facts in sides):
+    if not all(facts.knows_ties for facts in (*baseline, run)):
         return []
-    places_of_sides = [_places(facts) for facts in sides]
+    places_before = [_places(facts) for facts in baseline]
+    places_now = _places(run)
+    changes = []
+    for document in _shown_or_counted([*places_before, places_now]):
+        before = [places.get(document, _NOWHERE) for places in places_before]
+        now = places_now.get(document, _NOWHERE)
+        changes.append({"doc_id": document, **_change(before, now)})
+    return sorted(changes, key=_largest_change_first)
+
+
+def _shown_or_counted(places_of_lists: Iterable[Mapping[str, _Place]]) -> set[str]:
+    """The documents that are within the cutoff in a list, or add something to its DCG."""
     documents: set[str] = set()
-    for places in places_of_sides:
+    for places in places_of_lists:
         for document, place in places.items():
             # A document below the cutoff adds something if it is tied with one above it.
             if place.is_within or place.contribution:
                 documents.add(document)
-    changes = []
-    for document in documents:
-        *before, now = [places.get(document, _NOWHERE) for places in places_of_sides]
-        changes.append({"doc_id": document, **_change(before, now)})
-    return sorted(changes, key=_largest_change_first)
+    return documents
 
 
 def _change(before: Sequence[_Place], now: _Place) -> Row:

@@ -217,9 +217,9 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
     has_pair = len(pair_names) == len(_PAIR)
     has_half_a_pair = len(pair_names) == 1
     if "query_id" not in has or not attributes or has_half_a_pair:
-        first_missing = [name for name in ("query_id", *_PAIR) if name not in has][:1]
+        missing = [name for name in ("query_id", *_PAIR) if name not in has]
         wide = "query_id and one column for each attribute, named after it"
-        rename = rename_advice(first_missing, has)
+        rename = rename_advice(missing[:1], has)
         to_do = f"give query_id, attribute and value, or {wide}; {rename}"
         raise InputError(f"it has {', '.join(has)}; {to_do}")
     keys = {}
@@ -228,7 +228,8 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
             keys[name] = column(table, name, pa.string())
     _refuse_empty(pa.table(keys))
     if has_pair:
-        rows = pa.table({**keys, **{name: table[name].cast(pa.string()) for name in _PAIR}})
+        pair = {name: table[name].cast(pa.string()) for name in _PAIR}
+        rows = pa.table({**keys, **pair})
     else:
         rows = _one_row_per_attribute(table, keys, attributes)
     _refuse_empty_or_repeated(rows, ["query_id", *_PAIR])

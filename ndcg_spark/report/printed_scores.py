@@ -250,12 +250,13 @@ def paper_table(
         columns.append(_Column(MEASURES[name].column, cutoff, heading))
     counts = differing_counts(rows, [(column.measure, column.cutoff) for column in columns])
     lines = []
-    for run in [*sorted_runs(rows, measure_set), *sorted_runs(macro, measure_set)]:
-        line = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
+    for rows_of_run in sorted_runs(rows, measure_set) + sorted_runs(macro, measure_set):
+        first = rows_of_run[0]
+        line = {"dataset": first["dataset"], "run": first["run"]}
         for column in columns:
-            line[column.heading] = _marked_score(run, column, marks or {})
+            line[column.heading] = _marked_score(rows_of_run, column, marks or {})
         for count in counts:
-            line[count] = _largest(run, count)
+            line[count] = _largest(rows_of_run, count)
         lines.append(line)
     for column in columns:
         # A higher value for these is neither better nor worse.
