@@ -590,12 +590,17 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
                 empty.setdefault((line.dataset, line.measure, line.cutoff), []).append(row)
     sentences = []
     for (dataset, measure, cutoff), rows in empty.items():
-        last = max(rows, key=lambda row: row["evaluated_on"])
-        why = why_no_value(measure, Convention.parse(last["convention"]))
-        nights = len({row["evaluated_on"] for row in rows})
-        what = f"{dataset}: no value for {measure_at(measure, cutoff)} in {nights:,} night(s)"
-        sentences.append(f"{what}, most recently on {last['evaluated_on']}: {why}")
+        name = f"{dataset}: no value for {measure_at(measure, cutoff)}"
+        sentences.append(f"{name} {_when_and_why(measure, rows)}")
     return sentences
+
+
+def _when_and_why(measure: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """In how many nights rows have no value, the last of these, and why."""
+    last = max(rows, key=lambda row: row["evaluated_on"])
+    nights = len({row["evaluated_on"] for row in rows})
+    why = why_no_value(measure, Convention.parse(last["convention"]))
+    return f"in {nights:,} night(s), most recently on {last['evaluated_on']}: {why}"
 
 
 def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:
