@@ -168,36 +168,64 @@ def _ndcg_function(
     k: int,
 ) -> Column:
     """A double column: each query's NDCG, null for one that is not in the mean."""
-    where, are_named, judged_once = dict(rows.where), rows.are_named, rows.judged_once
-    named = [str(rule) for rule in (convention.gain, convention.discount)]
-    users = [name for name in named if name.startswith("python:")]
-    packed = {name: user_functions.pack_function(name) for name in users}
-
-    def one(query: Mapping[str, Any]) -> float | None:
-        graded = [*zip(query["judged"], query["grades"], strict=True)]
-        if are_named and not graded:
-            return None
-        if judged_once:
-            graded = [*dict(graded).items()]
-        name = query["query_id"] if are_named else ""
-        try:
-            return reference.score(name, graded, _returned(query, convention), convention, k).ndcg
-        except reference.RefusedQueryError as error:
-            raise InputError(_refusal(error, where)) from error
-        except ConventionError as error:
-            raise InputError(f"ndcg_spark refuses [{_CONVENTION}] {error}") from error
+    scorer = _Scorer(convention, k, dict(rows.where), rows.are_named, rows.judged_once)
+    packed = _packed_functions(convention)
 
     def ndcg(*columns: pd.Series) -> pd.Series:
-        queries = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        functions = {}
-        for name, function in packed.items():
-            functions[name] = pickle.loads(function)  # noqa: S301  # our own
-        with user_functions.replaced(functions):
-            return pd.Series([one(query) for query in queries], dtype="float64")
+        scores = []
+        with user_functions.replaced(_unpacked_functions(packed)):
+            for values in zip(*columns, strict=True):
+                query = dict(zip(names, values, strict=True))
+                scores.append(scorer.ndcg(query))
+        return pd.Series(scores, dtype="float64")
 
     # Its stub has no default kind.
     function: Callable[..., Column] = pandas_udf(ndcg, "double")  # type: ignore[call-overload]
     return function(*names)
+
+
+def _packed_functions(convention: Convention) -> dict[str, bytes]:
+    """The user's functions that a convention names, for the processes that score."""
+    packed = {}
+    for rule in (str(convention.gain), str(convention.discount)):
+        if rule.startswith("python:"):
+            packed[rule] = user_functions.pack_function(rule)
+    return packed
+
+
+def _unpacked_functions(packed: Mapping[str, bytes]) -> dict[str, Callable[..., Any]]:
+    functions = {}
+    for name, function in packed.items():
+        functions[name] = pickle.loads(function)  # noqa: S301  # our own
+    return functions
+
+
+@dataclasses.dataclass(frozen=True)
+class _Scorer:
+    """Scores queries by the definition, in a process of the engine."""
+
+    convention: Convention
+    k: int
+    #: Like the fields of DocumentRows, which this process does not have.
+    where: Mapping[str, str]
+    are_named: bool
+    judged_once: bool
+
+    def ndcg(self, query: Mapping[str, Any]) -> float | None:
+        """The NDCG of a row of `_queries`; None if the query is not in the mean."""
+        graded = list(zip(query["judged"], query["grades"], strict=True))
+        if self.are_named and not graded:
+            return None
+        if self.judged_once:
+            graded = list(dict(graded).items())
+        name = query["query_id"] if self.are_named else ""
+        try:
+            returned = _returned(query, self.convention)
+            return reference.score(name, graded, returned, self.convention, self.k).ndcg
+        except reference.RefusedQueryError as error:
+            raise InputError(_refusal(error, self.where)) from error
+        except ConventionError as error:
+            raise InputError(f"ndcg_spark refuses [{_CONVENTION}] {error}") from error
 
 
 def _returned(query: Mapping[str, Any], convention: Convention) -> list[_Returned]:

@@ -143,8 +143,8 @@ MUTATIONS = (
     Mutation(
         "pruning trusts a list whose far results tie",
         "scoring/skipping.py",
-        'else F.col("worst_near") <= F.col("best_far")',
-        'else F.col("worst_near") < F.col("best_far")',
+        'mixed = F.col("worst_near") <= F.col("best_far")',
+        'mixed = F.col("worst_near") < F.col("best_far")',
         ("scoring", "contract"),
     ),
     Mutation(

@@ -18,9 +18,11 @@ from ndcg_spark.user_functions import call_function, load_function
 
 LOG3 = math.log2(3)
 MODULE = """
+import sys
 import numpy as np
 import pandas as pd
 
+def exits(grades): sys.exit(0)
 def tripled(grades): return grades * 3
 def whole(grades): return pd.Series([7] * len(grades))
 def array(grades): return np.sqrt(grades.to_numpy())
@@ -37,6 +39,7 @@ def house_gains(tmp_path_factory):
     """A user's module on the path of this process, not of Spark's workers."""
     file = tmp_path_factory.mktemp("user") / "house_gains.py"
     file.write_text(MODULE, encoding="utf-8")
+    file.with_name("script.py").write_text("raise SystemExit(0)", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(file.parent)
         yield
@@ -78,6 +81,7 @@ def test_a_function_is_found_by_its_dotted_name():
     [
         ("no_such_package.gains.cubed", "cannot be imported, ModuleNotFoundError"),
         ("house_gains.cubed", "cannot be imported, .*no attribute 'cubed'"),
+        ("script.gain", "cannot be imported, SystemExit"),
         ("house_gains.not_callable", "cannot be imported, .*not_callable is not a function"),
     ],
 )
@@ -86,7 +90,7 @@ def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read(use, name,
         use(f"python:{name}")
 
 
-@pytest.mark.parametrize("function", ["fails", "words", "nothing"])
+@pytest.mark.parametrize("function", ["fails", "words", "nothing", "exits"])
 def test_a_function_that_gives_no_number_is_a_convention_error(function):
     with pytest.raises(ConventionError, match=f"house_gains.{function} .* for 9 to 9"):
         call_function(f"python:house_gains.{function}", [9.0])

@@ -215,7 +215,7 @@ def _of_sample(
         what = "the sample names the published nights; give their folder, and no baseline"
         raise ConfigurationError(f"human: {what}")
     pair = pair_of(committed(str(output)), read_sample(human.source).header)
-    text = "" if measures is None else " ".join(map(str, listed(measures)))
+    text = "" if measures is None else _as_text(measures)
     options = dataclasses.replace(
         options,
         measures=parse_metrics(text) if text else {},
@@ -244,32 +244,44 @@ def compare_tables(
     if options.attributes is None:
         options = dataclasses.replace(options, attributes=shared_attributes(evaluations))
     common = common_measures(evaluations)
-    requested = measures
-    if measures is None:
-        requested = common.texts or "ndcg"
-    text = " ".join(map(str, listed(requested)))
+    default_measures = common.texts or "ndcg"
+    text = _as_text(default_measures if measures is None else measures)
     # All columns that may contain scores, so that a message can name them.
     wanted = list(dict.fromkeys([*KEY, *ANSWERS, JUDGED, text, *SCORES]))
     scores = _table(tables_of(query_scores), wanted, "query_scores")
     if measures is None and not evaluations:
         text = _only_number_column(scores) or text
-    metrics: dict[str, list[Cutoff] | None] = {text: None}
-    if text not in scores.column_names:
-        metrics = parse_metrics(text, common.options)
-    names = _baseline_runs(baseline)
-    other_evaluations = [] if names else evaluations_in(baseline)
-    refuse_other_conventions(evaluations, other_evaluations)
-    refuse_other_arguments([*evaluations, *other_evaluations], metrics)
-    others = None if names else _other_scores(baseline, wanted, list(metrics))
-    options = dataclasses.replace(options, measures=metrics, baselines=names)
-    own = _sources(query_scores, scores, list(metrics), "query_scores")
-    comparison = compare_sources(own, others, options)
+    metrics = _metrics_in(scores, text, common.options)
+    columns = list(metrics)
+    baseline_runs = _baseline_runs(baseline)
+    is_table = not baseline_runs
+    baseline_evaluations = evaluations_in(baseline) if is_table else []
+    refuse_other_conventions(evaluations, baseline_evaluations)
+    refuse_other_arguments([*evaluations, *baseline_evaluations], metrics)
+    baseline_sources = _other_scores(baseline, wanted, columns) if is_table else None
+    sources = _sources(query_scores, scores, columns, "query_scores")
+    options = dataclasses.replace(options, measures=metrics, baselines=baseline_runs)
+    comparison = compare_sources(sources, baseline_sources, options)
     for notice in comparison.warnings:
         warnings.warn(str(notice), stacklevel=3)
     if not comparison.rows:
         sentence = "there is no run to compare with the baseline; give a different one"
         raise ConfigurationError(f"query_scores: {sentence}")
     return comparison
+
+
+def _as_text(measures: Any) -> str:
+    """One or several measures as a text that names them."""
+    return " ".join(map(str, listed(measures)))
+
+
+def _metrics_in(
+    scores: pa.Table, text: str, options: Mapping[str, str]
+) -> dict[str, list[Cutoff] | None]:
+    """The measures and cutoffs that a text names; a column is a measure without cutoffs."""
+    if text in scores.column_names:
+        return {text: None}
+    return parse_metrics(text, options)
 
 
 def _over_datasets(comparison: Comparison) -> "pd.DataFrame":
@@ -302,9 +314,11 @@ def _baseline_runs(baseline: Any) -> list[str]:
     names = list(listed(baseline))
     if not names:
         raise ConfigurationError("baseline: it is empty; name a run, or give a table")
-    # Any other sequence is names only if it has text; a Series of scores is a table.
-    are_names = isinstance(baseline, list | tuple) or any(isinstance(name, str) for name in names)
-    return [run_name(name) for name in names] if are_names else []
+    has_text = any(isinstance(name, str) for name in names)
+    if not has_text and not isinstance(baseline, list | tuple):
+        # A Series of scores, not of names.
+        return []
+    return [run_name(name) for name in names]
 
 
 def _other_scores(

@@ -288,38 +288,50 @@ def make_config(
 
     Tables in memory are written to a folder of `scratch`; paths are used as they are.
     """
-    sections: dict[str, dict[str, Any]] = {}
     configured = as_configured(settings)
     separators = split_ids or {}
-    separate_tables = dict(tables)
-    if relevance is None:
+    sections = _sections(
+        tables,
+        scratch,
+        is_graded=relevance is None,
+        position_is_rank="results" in separators or _order(configured["convention"]) == "file",
+    )
+    for name, separator in separators.items():
+        sections.setdefault(name, {})["split_ids"] = separator
+    if "judgments" in sections and relevance is not None:
+        sections["judgments"]["relevance"] = relevance
+    if "judgments" in sections and grades is not None:
+        sections["judgments"]["grades"] = grades
+    if "results" in sections and run is not None:
+        sections["results"]["run"] = run
+    return validate({**configured, **sections}, "arguments", NightConfig)
+
+
+def _sections(
+    tables: Mapping[str, Any], scratch: Scratch, *, is_graded: bool, position_is_rank: bool
+) -> dict[str, dict[str, Any]]:
+    """The sections of these tables in a configuration, by their names.
+
+    `is_graded`: whether judgments have a column of grades.
+    """
+    if is_graded:
         with about("results"):
             refuse_one_column(tables.get("judgments"), tables.get("results"))
+    sections: dict[str, dict[str, Any]] = {}
+    separate_tables = dict(tables)
     if is_one_table(tables.get("judgments"), tables.get("results")):
         table = separate_tables.pop("judgments")
         del separate_tables["results"]
-        sections = _sections_of_one_table(table, relevance is None, scratch)
-    position_is_rank = "results" in separators or _order(configured["convention"]) == "file"
+        sections = _sections_of_one_table(table, scratch, is_graded=is_graded)
     for name, table in separate_tables.items():
-        if table is None and name not in ("judgments", "results"):
+        is_left_out = table is None and name not in ("judgments", "results")
+        if is_left_out:
             continue
-        unread: set[str] = set()
-        if relevance is not None:
-            unread = {"relevance"}
+        unread = set() if is_graded else {"relevance"}
         if name == "results" and position_is_rank:
             unread = {"score", "rank"}
         sections[name] = _section(table, name, unread, scratch)
-    for name, separator in separators.items():
-        sections.setdefault(name, {})["split_ids"] = separator
-    settings_of_tables = [
-        ("judgments", "relevance", relevance),
-        ("judgments", "grades", grades),
-        ("results", "run", run),
-    ]
-    for name, setting, value in settings_of_tables:
-        if value is not None and name in sections:
-            sections[name][setting] = value
-    return validate({**configured, **sections}, "arguments", NightConfig)
+    return sections
 
 
 def items_settings(
@@ -447,7 +459,7 @@ def _without(paths: Iterable[str], sentence: str) -> str:
 
 
 def _sections_of_one_table(
-    table: Any, is_graded: bool, scratch: Scratch
+    table: Any, scratch: Scratch, *, is_graded: bool
 ) -> dict[str, dict[str, Any]]:
     """The sections of judgments and results for one file, in which each row is a document."""
     names = [name for name in ROW_COLUMNS if is_graded or name != "relevance"]

@@ -81,7 +81,7 @@ def call(
     with _LOCK:
         if _is_outdated():
             stop()
-        process = _started()
+        process = _running_process() or _start()
         try:
             reply = _exchange(process, request)
         except (EOFError, OSError) as error:
@@ -144,25 +144,30 @@ def _end() -> None:
         remove_abandoned()
 
 
-def _started() -> "subprocess.Popen[bytes]":
-    """The worker's process, which is started if it is not running."""
+def _running_process() -> "subprocess.Popen[bytes] | None":
+    """The worker's process; None if it is not running, or if another process started it."""
+    if _running is None or not _running.is_ours:
+        return None
+    has_ended = _running.process.poll() is not None
+    return None if has_ended else _running.process
+
+
+def _start() -> "subprocess.Popen[bytes]":
+    """Start a worker instead of the last one, and return its process."""
     global _running, _path  # noqa: PLW0603
-    is_usable = _running is not None and _running.is_ours and _running.process.poll() is None
-    if _running is None or not is_usable:
-        stop()
-        _path = _search_path()
-        process = subprocess.Popen(
-            # Not with -c: if a program is not in a file, pyspark looks for a Spark as its doctests
-            # do.
-            [sys.executable, "-m", "ndcg_spark.api.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": _path},
-            # Ctrl+C must reach only this process, which then ends the worker.
-            start_new_session=True,
-        )
-        _running = _Worker(os.getpid(), process)
-    return _running.process
+    stop()
+    _path = _search_path()
+    process = subprocess.Popen(
+        # Not with -c: if a program is not in a file, pyspark looks for a Spark as its doctests do.
+        [sys.executable, "-m", "ndcg_spark.api.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": _path},
+        # Ctrl+C must reach only this process, which then ends the worker.
+        start_new_session=True,
+    )
+    _running = _Worker(os.getpid(), process)
+    return process
 
 
 def _streams() -> tuple[BinaryIO, BinaryIO]:
@@ -187,7 +192,7 @@ def serve() -> None:
     LOGGER.addHandler(steps)
     with contextlib.ExitStack() as stack, contextlib.suppress(EOFError):
         # The first request opens the engine, so that the reply can say why it cannot be opened.
-        engine_once = functools.cache(functools.partial(_opened, stack))
+        engine_once = functools.cache(functools.partial(_open_engine, stack))
         while True:
             folder, path, request = pickle.load(requests)  # noqa: S301  # from our parent
             began = time.time_ns()
@@ -217,7 +222,7 @@ def _result(
     with engine_imports():
         engine = engine_once()
         steps.buffer.clear()
-        value = _computed(engine, request)
+        value = _call_function(engine, request)
         return value, [_warning_in(record) for record in steps.buffer]
 
 
@@ -228,14 +233,14 @@ def _search_also(path: str) -> None:
     os.environ["PYTHONPATH"] = path
 
 
-def _opened(stack: contextlib.ExitStack) -> "Engine":
+def _open_engine(stack: contextlib.ExitStack) -> "Engine":
     from ndcg_spark.engine import open_engine
 
     installed = "embedded" if importlib.util.find_spec("pysail") else "spark"
     return stack.enter_context(open_engine(installed))
 
 
-def _computed(engine: "Engine", request: bytes) -> Any:
+def _call_function(engine: "Engine", request: bytes) -> Any:
     """The result of a request's function; its temporary folders are removed after the call."""
     # The request comes from the process that started us.
     function, arguments, options = pickle.loads(request)  # noqa: S301

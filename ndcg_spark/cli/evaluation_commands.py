@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -329,7 +329,7 @@ def _sort_order(sort: str | None) -> "QueryOrder | None":
     if cutoff:
         problem = f"{sort} has a cutoff, but every row has its own"
         raise ConfigurationError(f"sort: {problem}; write {name}")
-    return QueryOrder(name, direction == "desc")
+    return QueryOrder(name, is_descending=direction == "desc")
 
 
 @command(
@@ -446,12 +446,12 @@ def judge_next(
     from ndcg_spark.report.printed_scores import print_documents
 
     baselines = {name: arguments.pop(name) for name in ("baseline_date", "baseline")}
-    chosen = {name: arguments[name] for name in ("date", "dataset", "run")} | baselines
-    output = _night({**arguments, **dict.fromkeys(chosen)})
-    if output is not None:
+    choices = {name: arguments[name] for name in ("date", "dataset", "run")}
+    nights_folder = _nights_folder(arguments, allowed=choices)
+    if nights_folder is not None:
         from ndcg_spark.job.explain_query import night_documents_to_judge
 
-        rows = night_documents_to_judge(output, documents, **chosen)
+        rows = night_documents_to_judge(nights_folder, documents, **choices, **baselines)
     else:
         from ndcg_spark.job.check_inputs import documents_to_judge
 
@@ -473,18 +473,16 @@ def _print_sample(
     from ndcg_spark.convention.parsing import parse_cutoffs
 
     names = ("date", "dataset", "run", "baseline_date", "baseline")
-    chosen = {name: arguments.pop(name) for name in names}
-    cutoffs = arguments.pop("cutoffs") or None
-    output = _night({**arguments, **dict.fromkeys(chosen), "cutoffs": None})
-    _refuse_if(output is None, _NIGHTS_ONLY.format("sample"))
+    choices = {name: arguments[name] for name in names}
+    nights_folder = _nights_folder(arguments, allowed=[*names, "cutoffs"])
+    _refuse_if(nights_folder is None, _NIGHTS_ONLY.format("sample"))
     _refuse_if(style not in (None, "table", "csv"), "--sample prints CSV; leave out --format")
-    if cutoffs is not None:
-        ranks = parse_cutoffs(cutoffs)
-        _refuse_if(
-            len(ranks) != 1 or None in ranks, "--sample needs a single rank; give one in --cutoffs"
-        )
-        chosen["cutoff"] = ranks[0]
-    sample = sample_to_grade(str(output), documents, seed, human=human, **chosen)
+    if arguments["cutoffs"]:
+        ranks = parse_cutoffs(arguments["cutoffs"])
+        is_single_rank = len(ranks) == 1 and None not in ranks
+        _refuse_if(not is_single_rank, "--sample needs a single rank; give one in --cutoffs")
+        choices["cutoff"] = ranks[0]
+    sample = sample_to_grade(str(nights_folder), documents, seed, human=human, **choices)
     print_text(sample.text(show_grades))
 
 
@@ -629,11 +627,11 @@ def explain(style: str | None, **arguments: Any) -> None:
 
     names = ("query", "run", "baseline", "dataset", "cutoff", "baseline_date")
     request = ExplainRequest(**{name: arguments.pop(name) for name in names})
-    output = _night(arguments)
-    if output is not None:
+    nights_folder = _nights_folder(arguments, allowed=["date"])
+    if nights_folder is not None:
         from ndcg_spark.job.explain_query import explain_night
 
-        explained = explain_night(output, arguments["date"], request)
+        explained = explain_night(nights_folder, arguments["date"], request)
     elif request.baseline_date is not None:
         raise ConfigurationError(f"arguments: {_NIGHTS_ONLY.format('baseline-date')}")
     else:
@@ -646,15 +644,18 @@ def explain(style: str | None, **arguments: Any) -> None:
     print_view(explanation_view(explained), style)
 
 
-def _night(arguments: Mapping[str, Any]) -> str | None:
-    """The folder of published nights that the arguments name, or None if they name other inputs."""
+def _nights_folder(arguments: Mapping[str, Any], allowed: Iterable[str]) -> str | None:
+    """The folder of published nights that the arguments name, or None if they name other inputs.
+
+    `allowed`: the options that can be given with such a folder. Options of the engine always can.
+    """
     given = {name for name, value in arguments.items() if value not in (None, ())}
     if len(arguments["paths"]) != 1 or given & {"judgments", "results", "config"}:
         return None
     path = arguments["paths"][0]
-    others = given - {"paths", "date", "engine", "remote"}
-    if others:
-        option = min(others).replace("_", "-")
+    refused = given - {"paths", "engine", "remote", *allowed}
+    if refused:
+        option = min(refused).replace("_", "-")
         raise ConfigurationError(
             f"arguments: only {path} is given, and --{option} is for judgments and results"
         )

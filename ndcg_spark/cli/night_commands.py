@@ -338,8 +338,8 @@ def _print_sliced(
         chosen = select_nights(committed(output), output, date, dataset)
         return chosen, sliced_scores(chosen, attributes)
 
-    chosen, (all_queries, slices_of_queries) = read()
-    print_sliced(chosen, all_queries, slices_of_queries, attributes, style)
+    chosen, scores = read()
+    print_sliced(chosen, scores.all_queries, scores.slices, attributes, style)
 
 
 def _print_acknowledged(output: str, style: str | None) -> None:

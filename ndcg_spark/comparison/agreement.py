@@ -34,8 +34,8 @@ def grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str
     option merges its grades.
     """
     key = query_key(a.columns)
-    graded_a = _graded(a, key, "grade_a", convention)
-    graded_b = _graded(b, key, "grade_b", convention)
+    graded_a = _graded_documents(a, key, "grade_a", convention)
+    graded_b = _graded_documents(b, key, "grade_b", convention)
     documents = graded_a.join(graded_b, on=[*key, "doc_id"], how="full")
     if "dataset" not in key:
         documents = documents.withColumn("dataset", F.lit(dataset))
@@ -43,7 +43,9 @@ def grade_pairs(a: DataFrame, b: DataFrame, convention: Convention, dataset: str
     return grades.agg(F.count(F.lit(1)).alias("pairs"))
 
 
-def _graded(judgments: DataFrame, key: list[str], name: str, convention: Convention) -> DataFrame:
+def _graded_documents(
+    judgments: DataFrame, key: list[str], name: str, convention: Convention
+) -> DataFrame:
     """One row per document with a grade that the convention uses.
 
     The columns are the query key, doc_id, and the grade under this name.

@@ -232,7 +232,7 @@ def resolve(
     if name == ACCEPTED:
         return [Baseline(Kind.ACCEPTED, name)]
     if name != GOOD:
-        return [_dated(name, tonight, nights)]
+        return [_baseline_of_date(name, tonight, nights)]
     return _good_by_run(tonight, nights, most, runs, runs_of)
 
 
@@ -257,7 +257,7 @@ def _good_by_run(
     return resolved
 
 
-def _dated(date: str, tonight: Night, nights: Nights) -> Baseline:
+def _baseline_of_date(date: str, tonight: Night, nights: Nights) -> Baseline:
     """A date's night as a baseline."""
     if date in nights.damaged:
         sentence = f"its log cannot be read: {nights.damaged[date]}"
@@ -331,21 +331,31 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
     night, or if its scores are not verified.
     """
     if date == GOOD:
-        chosen = good_nights(nights, night)
-        newest = chosen[-1].evaluated_on if chosen else ""
-        nights.refuse_damaged(nights.damaged_between(newest, night.evaluated_on))
-        absent = f"good night before {night.evaluated_on}"
+        named = _newest_good_night(nights, night)
+        what = f"good night before {night.evaluated_on}"
     else:
-        nights.refuse_damaged([date])
-        chosen = _nights_of_date(nights, night, date)
-        refuse_unverified(chosen)
-        absent = f"night of {date}"
-    if not chosen:
-        advice = "ndcg-spark nights lists them"
-        raise ConfigurationError(
-            f"{night.dataset} has no {absent}; {advice}", option="baseline-date"
-        )
-    return chosen[-1]
+        named = _night_of_date(nights, night, date)
+        what = f"night of {date}"
+    if named is None:
+        sentence = f"{night.dataset} has no {what}; ndcg-spark nights lists them"
+        raise ConfigurationError(sentence, option="baseline-date")
+    return named
+
+
+def _newest_good_night(nights: Nights, night: Night) -> Night | None:
+    good = good_nights(nights, night)
+    newest = good[-1] if good else None
+    # A newer good night may be on a damaged date.
+    newest_date = "" if newest is None else newest.evaluated_on
+    nights.refuse_damaged(nights.damaged_between(newest_date, night.evaluated_on))
+    return newest
+
+
+def _night_of_date(nights: Nights, night: Night, date: str) -> Night | None:
+    nights.refuse_damaged([date])
+    of_date = _nights_of_date(nights, night, date)
+    refuse_unverified(of_date)
+    return of_date[-1] if of_date else None
 
 
 def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] = ()) -> Baseline:

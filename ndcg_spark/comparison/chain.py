@@ -48,8 +48,9 @@ class Piece:
     """A run's differences between two nights, by query."""
 
     newer: Night
+    #: The newest one, if these are differences from the mean of several nights.
     older: Night
-    apart: Numbers
+    differences: Numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,10 +69,10 @@ class RunScores:
         self.metric = metric
         self._scores = scores
         # Caches, because every slice and every later night uses the same differences again.
-        self._pieces = functools.lru_cache(_MAX_KEPT)(self._computed_piece)
-        self._sides = functools.lru_cache(_MAX_KEPT)(self._computed_sides)
+        self._pieces = functools.lru_cache(_MAX_KEPT)(self._compute_piece)
+        self._sides = functools.lru_cache(_MAX_KEPT)(self._compute_sides)
 
-    def apart(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
+    def differences(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
         """The difference of two matrices by query; NaN unless both have the same judgments."""
         hashes = own.hashes()
         has_same_judgments = (hashes == theirs.hashes()) & (hashes != 0)
@@ -83,22 +84,23 @@ class RunScores:
         return self._scores.matrix(night, self.metric, reading, judgments)
 
     def piece(self, newer: Night, older: Sequence[Night], reading: int) -> Piece:
-        """A night compared with the mean of older nights that have its judgments."""
+        """A night compared with the mean of older nights that have its judgments, newest last."""
         return self._pieces(newer, tuple(older), reading)
 
-    def _computed_piece(self, newer: Night, older: tuple[Night, ...], reading: int) -> Piece:
-        own = self.matrix(newer, reading)
+    def _compute_piece(self, newer: Night, older: tuple[Night, ...], reading: int) -> Piece:
+        newest_of_older = older[-1]
+        scores = self.matrix(newer, reading)
         if len(older) == 1:
-            theirs = self.matrix(older[0], reading)
+            older_scores = self.matrix(newest_of_older, reading)
         else:
-            theirs = mean_matrix((self.matrix(night, reading) for night in older), own)
-        return Piece(newer, older[-1], self.apart(own, theirs))
+            older_scores = mean_matrix((self.matrix(night, reading) for night in older), scores)
+        return Piece(newer, newest_of_older, self.differences(scores, older_scores))
 
     def sides(self, link: Link, reading: int) -> LinkSides | None:
         """Both sides of a change of judgments; None if a copy is missing."""
         return self._sides(link, reading)
 
-    def _computed_sides(self, link: Link, reading: int) -> LinkSides | None:
+    def _compute_sides(self, link: Link, reading: int) -> LinkSides | None:
         """Compute both sides of a change of judgments; None if a copy is missing."""
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
@@ -111,8 +113,8 @@ class RunScores:
         # All are read before any are compared, so that all have the same queries.
         earlier_then = self.matrix(link.before, reading)
         later_now = self.matrix(link.after, reading)
-        old = self.apart(later_then, earlier_then)
-        new = self.apart(later_now, earlier_now)
+        old = self.differences(later_then, earlier_then)
+        new = self.differences(later_now, earlier_now)
         return LinkSides(link, old, new)
 
 
@@ -136,9 +138,9 @@ class Limits:
     min_queries: int
     mask_of: MaskOf
 
-    def has_few(self, apart: Numbers, newer: Night, older: Night) -> bool:
+    def has_few(self, differences: Numbers, newer: Night, older: Night) -> bool:
         """Whether too few queries of the slice have a difference between two nights."""
-        counted = ~np.isnan(_masked(apart, self.mask_of(newer, older)))
+        counted = ~np.isnan(_in_slice(differences, self.mask_of(newer, older)))
         return int(np.count_nonzero(counted)) < self.min_queries
 
 
@@ -179,7 +181,7 @@ def _can_cross(link: Link, start: Sequence[Night], scores: RunScores, limits: Li
     # A piece from a night to itself is left out.
     if tuple(start) != (link.before,):
         piece = scores.piece(link.before, start, FIRST)
-        if limits.has_few(piece.apart, piece.newer, piece.older):
+        if limits.has_few(piece.differences, piece.newer, piece.older):
             return False
     for side in (sides.old, sides.new):
         if limits.has_few(side, link.after, link.before):
@@ -244,9 +246,9 @@ def chain_row(
         return row | {"flags": ["too_few"]}
     total = statistics.total_of_pieces(parts, [own_weights] * len(parts))
     tonight = _last_night(made)
-    mean = mean_of(_masked(tonights_scores, mask_of(tonight, tonight)), weights)
+    mean = mean_of(_in_slice(tonights_scores, mask_of(tonight, tonight)), weights)
     row |= {"mean": mean, "difference": total.total, "baseline_mean": mean - total.total}
-    row |= _tested(total, queries, buckets, alpha)
+    row |= _tests_of_sum(total, queries, buckets, alpha)
     if weights is not None:
         row["weight_effective_n"] = total.freedom + 1
     return row
@@ -256,10 +258,10 @@ def _differences(made: Chain, side: str, mask_of: MaskOf, weights: Numbers | Non
     """The differences in each piece and on each link's chosen side, for the slice's queries."""
     differences = []
     for piece in made.pieces:
-        differences.append(_masked(piece.apart, mask_of(piece.newer, piece.older)))
+        differences.append(_in_slice(piece.differences, mask_of(piece.newer, piece.older)))
     for sides in made.links:
         mask = mask_of(sides.link.after, sides.link.before)
-        old, new = _masked(sides.old, mask), _masked(sides.new, mask)
+        old, new = _in_slice(sides.old, mask), _in_slice(sides.new, mask)
         differences.append(_chosen_side(old, new, weights, side))
     return differences
 
@@ -271,9 +273,9 @@ def _last_night(made: Chain) -> Night:
     return max(ends, key=lambda night: night.evaluated_on)
 
 
-def _masked(apart: Numbers, mask: NDArray[np.bool_]) -> Numbers:
+def _in_slice(differences: Numbers, mask: NDArray[np.bool_]) -> Numbers:
     # Queries that were first seen after these differences were computed are not in them.
-    return np.where(mask, padded(apart, len(mask), np.nan), np.nan)
+    return np.where(mask, padded(differences, len(mask), np.nan), np.nan)
 
 
 def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str) -> Numbers:
@@ -282,7 +284,7 @@ def _chosen_side(old: Numbers, new: Numbers, weights: Numbers | None, side: str)
     return new if is_new_higher == (side == HIGH) else old
 
 
-def _tested(
+def _tests_of_sum(
     total: statistics.Total, n: int, buckets: NDArray[np.int64], alpha: float
 ) -> dict[str, Any]:
     """The tests of a sum of pieces. No random signs are drawn unless the sum is a loss."""
@@ -314,8 +316,8 @@ def link_facts(sides: LinkSides, run: str, metric: Metric) -> dict[str, Any]:
         "after_id": sides.link.after.evaluation_id,
         "queries_in_both": int(np.count_nonzero(~np.isnan(sides.new))),
     }
-    for name, apart in (("old", sides.old), ("new", sides.new)):
-        known = apart[~np.isnan(apart)]
+    for name, differences in (("old", sides.old), ("new", sides.new)):
+        known = differences[~np.isnan(differences)]
         facts[name] = float(known.mean()) if len(known) else None
         error = float(known.std(ddof=1) / len(known) ** 0.5) if len(known) > 1 else None
         facts[f"{name}_error"] = error

@@ -320,6 +320,14 @@ def _is_doubtful(row: Mapping[str, Any], alpha: float) -> bool:
     return False
 
 
+class _Weighting(NamedTuple):
+    """How the queries of a row are weighted."""
+
+    weights: Numbers
+    #: The column that rows with this weighting do not have.
+    unused_column: str
+
+
 class _Sample(NamedTuple):
     """A row before it is tested."""
 
@@ -334,10 +342,10 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
     slices: list[Slice] = [(None, None, np.ones(len(queries), np.bool_))]
     if options.attributes is not None:
         slices.extend(masks(options.attributes, dataset, queries))
-    # The weights of unweighted and of weighted rows, each with a column that does not apply.
-    weightings = [(np.ones(len(queries)), "weight_effective_n")]
+    weightings = [_Weighting(np.ones(len(queries)), "weight_effective_n")]
     if options.weights is not None:
-        weightings.append((weight_vector(options.weights, dataset, queries), "effect_size"))
+        weights = weight_vector(options.weights, dataset, queries)
+        weightings.append(_Weighting(weights, "effect_size"))
     for run, baseline in sides.pairs:
         pair = _Pair.of(sides, run, baseline)
         known = pair.known
@@ -355,10 +363,10 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
                 "cutoff": sides.cutoff,
                 "p_randomization": None,
             }
-            for weights, absent in weightings:
-                paired, numbers = _described(pair, is_slice, mask, weights, options)
-                units = statistics.in_buckets(pair.apart[paired], queries.buckets[paired])
-                yield _Sample({**row, **numbers, absent: None}, units)
+            for weighting in weightings:
+                paired, numbers = _describe(pair, is_slice, mask, weighting.weights, options)
+                units = statistics.in_buckets(pair.differences[paired], queries.buckets[paired])
+                yield _Sample({**row, **numbers, weighting.unused_column: None}, units)
 
 
 def heaviest_query(sides: Sides, weights: pa.Table) -> tuple[str, float]:
@@ -381,7 +389,7 @@ class _Pair:
     scores: Numbers
     theirs: Numbers
     #: The differences of their scores.
-    apart: Numbers
+    differences: Numbers
     answered: NDArray[np.bool_]
     theirs_answered: NDArray[np.bool_]
     has: NDArray[np.bool_]
@@ -394,14 +402,14 @@ class _Pair:
         scores, theirs = sides.scores(run, baseline)
         answered, theirs_answered = sides.answered(run, baseline)
         with np.errstate(over="ignore"):
-            apart = scores - theirs
+            differences = scores - theirs
         return cls(
             sides=sides,
             run=run,
             baseline=baseline,
             scores=scores,
             theirs=theirs,
-            apart=apart,
+            differences=differences,
             has=~np.isnan(scores),
             has_theirs=~np.isnan(theirs),
             answered=answered,
@@ -417,7 +425,7 @@ class _Pair:
         return np.asarray(self.has | self.has_theirs | is_unanswered)
 
 
-def _described(
+def _describe(
     pair: _Pair,
     is_slice: bool,
     mask: NDArray[np.bool_],
@@ -430,7 +438,7 @@ def _described(
     # A run that returned nothing was not measured, so that no query is paired.
     missing = _missing_sides(pair, counted)
     paired = np.flatnonzero(both & (not missing))
-    unpaired = _unpaired(pair, is_missing=bool(missing)) & counted
+    unpaired = _is_unpaired(pair, is_missing=bool(missing)) & counted
     counts = _answered_counts(pair.answered, pair.theirs_answered, counted & pair.judged)
     flags = list(missing)
     if not missing and _answered_few(counts):
@@ -442,15 +450,15 @@ def _described(
         flags.append("few_effective")
     if pair.rejudged[paired].any():
         flags.append("other_judgments")
-    flags.extend(_flags_of(pair.apart[paired]))
+    flags.extend(_flags_of(pair.differences[paired]))
     row = {"flags": flags, **counts, "unpaired_queries": int(np.count_nonzero(unpaired))}
     row["weight_effective_n"] = effective
-    row |= _total_change(pair.apart[both])
-    row |= _wins_and_losses(pair.apart[paired])
+    row |= _total_change(pair.differences[both])
+    row |= _wins_and_losses(pair.differences[paired])
     row |= _means_and_test(
         pair.scores[paired],
         pair.theirs[paired],
-        pair.apart[paired],
+        pair.differences[paired],
         weights[paired],
         effective,
         flags,
@@ -483,7 +491,7 @@ def _missing_sides(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
     return missing
 
 
-def _unpaired(pair: _Pair, *, is_missing: bool) -> NDArray[np.bool_]:
+def _is_unpaired(pair: _Pair, *, is_missing: bool) -> NDArray[np.bool_]:
     """Whether each query has a value on only one side, or on any side if a side is missing."""
     if is_missing:
         return pair.has | pair.has_theirs
@@ -493,12 +501,12 @@ def _unpaired(pair: _Pair, *, is_missing: bool) -> NDArray[np.bool_]:
     return np.asarray(pair.has != pair.has_theirs)
 
 
-def _total_change(apart: Numbers) -> dict[str, Any]:
+def _total_change(differences: Numbers) -> dict[str, Any]:
     """What `causes` needs in addition to the columns of COMPARISONS."""
     with np.errstate(all="ignore"):
-        total = float(np.sum(apart))
-        cancels = bool(abs(total) < _CANCELLED * np.sum(np.abs(apart)))
-    return {"cancels": cancels, "change": total, "change_queries": len(apart)}
+        total = float(np.sum(differences))
+        cancels = bool(abs(total) < _CANCELLED * np.sum(np.abs(differences)))
+    return {"cancels": cancels, "change": total, "change_queries": len(differences)}
 
 
 def _answers(run: str, matrix: ScoreMatrix, queries: NDArray[np.bool_]) -> bool:
@@ -523,15 +531,15 @@ def _answered_counts(
 
 def _answered_few(counts: Mapping[str, int]) -> bool:
     """Whether one side answered clearly fewer queries than the other."""
-    apart = abs(counts["answered_queries"] - counts["baseline_answered_queries"])
-    return apart > 0 and apart >= FEW * counts["judged_queries"]
+    difference = abs(counts["answered_queries"] - counts["baseline_answered_queries"])
+    return difference > 0 and difference >= FEW * counts["judged_queries"]
 
 
-def _wins_and_losses(apart: Numbers) -> dict[str, int]:
+def _wins_and_losses(differences: Numbers) -> dict[str, int]:
     """How many queries there are, and how many are wins, ties and losses."""
-    queries = len(apart)
-    wins = int(np.count_nonzero(apart > EQUAL))
-    losses = int(np.count_nonzero(apart < -EQUAL))
+    queries = len(differences)
+    wins = int(np.count_nonzero(differences > EQUAL))
+    losses = int(np.count_nonzero(differences < -EQUAL))
     return {
         "queries": queries,
         "changed_queries": wins + losses,
@@ -544,7 +552,7 @@ def _wins_and_losses(apart: Numbers) -> dict[str, int]:
 def _means_and_test(
     scores: Numbers,
     theirs: Numbers,
-    apart: Numbers,
+    differences: Numbers,
     weights: Numbers,
     effective: float,
     flags: Collection[str],
@@ -561,9 +569,9 @@ def _means_and_test(
         if n:
             numbers["mean"] = np.average(scores, weights=weights)
             numbers["baseline_mean"] = np.average(theirs, weights=weights)
-            numbers["difference"] = np.average(apart, weights=weights)
+            numbers["difference"] = np.average(differences, weights=weights)
             # The deviation that gives the weighted error.
-            deviation = statistics.weighted_error(apart, weights) * n**0.5
+            deviation = statistics.weighted_error(differences, weights) * n**0.5
         if not _UNTESTED.union(MISSING_FLAGS).isdisjoint(flags):
             deviation = np.nan
         freedom = effective - 1
@@ -579,25 +587,25 @@ def _means_and_test(
     return finite
 
 
-def _flags_of(apart: Numbers) -> list[str]:
+def _flags_of(differences: Numbers) -> list[str]:
     """The flags for what these differences cannot show."""
-    n = len(apart)
-    changed = np.count_nonzero(np.abs(apart) > EQUAL)
+    n = len(differences)
+    changed = np.count_nonzero(np.abs(differences) > EQUAL)
     flags = []
     if n < 2:
         flags.append("too_few")
     if n and not changed:
         flags.append("unchanged")
-    elif n > 1 and _vary_only_by_rounding(apart):
+    elif n > 1 and _vary_only_by_rounding(differences):
         flags.append("no_variation")
     elif n > 1 and changed < _FEWEST_CHANGED:
         flags.append("few_changed")
     return flags
 
 
-def _vary_only_by_rounding(apart: Numbers) -> bool:
+def _vary_only_by_rounding(differences: Numbers) -> bool:
     with np.errstate(all="ignore"):
-        return bool(np.std(apart, ddof=1) <= EQUAL * abs(np.mean(apart)))
+        return bool(np.std(differences, ddof=1) <= EQUAL * abs(np.mean(differences)))
 
 
 def _adjust_families(rows: Sequence[dict[str, Any]], correction: str) -> None:
@@ -700,11 +708,11 @@ def slice_causes(
     changes = {}
     if attributes is not None:
         for attribute, value, mask in masks(attributes, sides.key["dataset"], sides.own.queries):
-            changes[attribute, value] = _total_change(pair.apart[both & mask])
+            changes[attribute, value] = _total_change(pair.differences[both & mask])
     parts = []
     for part in slices:
         parts.append({**part, **changes[part["attribute"], part["value"]]})
-    return causes({**row, **_total_change(pair.apart[both])}, parts)
+    return causes({**row, **_total_change(pair.differences[both])}, parts)
 
 
 def explains_change(cause: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ndcg_spark.comparison.corrected import (
     MEASURE,
     Corrected,
+    Interval,
     MovedDocuments,
     corrected_difference,
 )
@@ -119,18 +120,12 @@ class HumanEstimate:
     @property
     def conclusion(self) -> str:
         """Which ranking is better for these queries: better, worse or cannot_tell."""
-        return self._concluded(self.corrected.these_queries.low, self.corrected.these_queries.high)
+        return _conclusion_from(self.corrected.these_queries)
 
     @property
     def conclusion_on_all(self) -> str:
         """Which ranking is better for all queries like these."""
-        return self._concluded(self.corrected.all_queries.low, self.corrected.all_queries.high)
-
-    def _concluded(self, low: float | None, high: float | None) -> str:
-        """The conclusion from an interval: it can tell only if the interval excludes 0."""
-        if low is None or high is None or low <= 0 <= high:
-            return "cannot_tell"
-        return "better" if low > 0 else "worse"
+        return _conclusion_from(self.corrected.all_queries)
 
     def row(self) -> dict[str, Any]:
         """A COMPARISONS row. Its interval and p are a claim about all queries like these."""
@@ -190,6 +185,14 @@ class HumanEstimate:
         for name in ("drawn", "graded", "errors", "moved", "queries", "without_ideal", "unpaired"):
             value[name] = getattr(own, name)
         return {**value, "flags": list(own.flags)}
+
+
+def _conclusion_from(interval: Interval) -> str:
+    """Better or worse if the interval excludes 0; otherwise cannot_tell."""
+    low, high = interval.low, interval.high
+    if low is None or high is None or low <= 0 <= high:
+        return "cannot_tell"
+    return "better" if low > 0 else "worse"
 
 
 @read_again
@@ -298,11 +301,12 @@ def _earlier_errors(nights: Nights, samples: Iterable[GradedSample]) -> dict[str
     counts: dict[str, int] = {}
     for graded in samples:
         with about("human", graded.origin):
-            sample, human = _graded_sample(nights, graded, HumanGrades("", True))
+            with_blanks = HumanGrades("", assume_missing_at_random=True)
+            sample, human = _graded_sample(nights, graded, with_blanks)
         errors = errors_by_grade(sample.moved, sample.pi, human)
-        for grade, (mean_square, count) in errors.items():
-            sums[grade] = sums.get(grade, 0.0) + mean_square * count
-            counts[grade] = counts.get(grade, 0) + count
+        for grade, found in errors.items():
+            sums[grade] = sums.get(grade, 0.0) + found.mean_square * found.documents
+            counts[grade] = counts.get(grade, 0) + found.documents
     roots = {}
     for grade in sorted(sums):
         root = math.sqrt(sums[grade] / counts[grade])

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,20 +63,24 @@ def grade_name(grade: float) -> str:
     return UNJUDGED if np.isnan(grade) else show(float(grade))
 
 
-def errors_by_grade(
-    moved: MovedDocuments, pi: Numbers, human: Numbers
-) -> dict[str, tuple[float, int]]:
-    """The mean square of the machine's errors by its grade, and the number of graded documents."""
+class GradeErrors(NamedTuple):
+    """The machine's errors in documents to which it gives the same grade."""
+
+    mean_square: float
+    #: How many of the documents people have graded.
+    documents: int
+
+
+def errors_by_grade(moved: MovedDocuments, pi: Numbers, human: Numbers) -> dict[str, GradeErrors]:
+    """The machine's errors by its grade, for the grades with a document that people have graded."""
     graded = ~np.isnan(human)
     errors = np.where(graded, human - moved.gain, 0.0)
     squares = squared_errors(moved, errors, graded, pi)
-    counts: Counter[str] = Counter()
-    mean_squares = {}
-    for at in np.flatnonzero(graded):
-        name = grade_name(float(moved.grade[at]))
-        counts[name] += 1
-        mean_squares[name] = float(squares[at])
-    return {name: (mean_squares[name], counts[name]) for name in counts}
+    names = [grade_name(grade) for grade in moved.grade[graded].tolist()]
+    counts = Counter(names)
+    # All documents with the same grade have the same mean square.
+    mean_squares = dict(zip(names, squares[graded].tolist(), strict=True))
+    return {name: GradeErrors(mean_squares[name], counts[name]) for name in counts}
 
 
 def drawn_documents(

@@ -59,7 +59,7 @@ def changes_of_run(
     changes: dict[str, Change] = {}
     others: list[str] = []
     for before, after in _pairs(nights):
-        facts = _logged(run, metric, before, after)
+        facts = _link_in_log(run, metric, before, after)
         if facts is None:
             facts = facts_of_copies(run, metric, before, after)
         min_queries = after.gate.get("min_queries") or _MIN_QUERIES
@@ -67,7 +67,7 @@ def changes_of_run(
         if facts is None or not is_known or facts["queries_in_both"] < min_queries:
             others.append(after.evaluated_on)
         else:
-            changes[after.evaluated_on] = _change(facts, _allowed(run, metric, after, facts))
+            changes[after.evaluated_on] = _change(facts, _allowed_drop(run, metric, after, facts))
     return changes, others
 
 
@@ -86,7 +86,7 @@ def _pairs(nights: Iterable[Night]) -> Iterator[tuple[Night, Night]]:
         newest[options] = night
 
 
-def _logged(run: str, metric: Metric, before: Night, after: Night) -> Mapping[str, Any] | None:
+def _link_in_log(run: str, metric: Metric, before: Night, after: Night) -> Mapping[str, Any] | None:
     """The link in the log between these two evaluations; None if it was not recorded."""
     for link in after.record["links"] or ():
         if link["before_id"] != before.evaluation_id:
@@ -118,7 +118,7 @@ def _change(facts: Mapping[str, Any], allowed: float) -> Change:
     )
 
 
-def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:
+def _allowed_drop(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:
     """The drop that the strictest check of the night's own gate allows for a run and measure."""
     measure, cutoff = metric
     limits: list[float] = []

@@ -2,14 +2,14 @@
 overlap (RBO) and others.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.convention.convention import Convention
@@ -92,23 +92,25 @@ def list_changes(
     session = new.sparkSession
     depth = cutoffs[-1]
     new_convention, old_convention = conventions
-    new_lists = _ranked(new.where(F.col("run").isin(*runs)), key, new_convention, depth)
+    new_lists = _ranked_documents(new.where(F.col("run").isin(*runs)), key, new_convention, depth)
     old_runs = runs if baseline is None else [baseline]
-    old_lists = _ranked(old.where(F.col("run").isin(*old_runs)), key, old_convention, depth)
+    old_lists = _ranked_documents(
+        old.where(F.col("run").isin(*old_runs)), key, old_convention, depth
+    )
     if baseline is not None:
         # Every new run is compared with the baseline's lists.
-        names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
-        old_lists = F.broadcast(names).crossJoin(old_lists.drop("run"))
+        names = _small_table(session, {"run": pa.array(runs, pa.string())})
+        old_lists = names.crossJoin(old_lists.drop("run"))
     by_rank = _weights(depth, new_convention, p)
+    weights = _small_table(session, by_rank)
     ranks = np.asarray(cutoffs, np.int32)
     by_cutoff = {"cutoff": ranks, "all_discounts": np.cumsum(by_rank["discount"])[ranks - 1]}
-    weights = F.broadcast(session.createDataFrame(pa.table(by_rank)))
-    at_cutoffs = F.broadcast(session.createDataFrame(pa.table(by_cutoff)))
+    at_cutoffs = _small_table(session, by_cutoff)
     sides = (
         weights.join(new_lists, on=["rank"], how="inner"),
         weights.join(old_lists, on=["rank"], how="inner"),
     )
-    joined = _joined(sides, [*key, "doc_id"], ["length", *by_rank])
+    joined = _join_sides(sides, [*key, "doc_id"], ["length", *by_rank])
     within = at_cutoffs.crossJoin(joined).where(F.least("rank", "baseline_rank") <= F.col("cutoff"))
     aggregates = [column.alias(name) for name, column in _aggregates().items()]
     lists = within.groupBy(*key, *by_cutoff).agg(*aggregates)
@@ -134,7 +136,12 @@ def _weights(depth: int, convention: Convention, p: float) -> dict[str, NDArray[
     }
 
 
-def _joined(
+def _small_table(session: SparkSession, columns: Mapping[str, Any]) -> DataFrame:
+    """A table that every task gets whole."""
+    return F.broadcast(session.createDataFrame(pa.table(dict(columns))))
+
+
+def _join_sides(
     sides: tuple[DataFrame, DataFrame], key: Sequence[str], names: Sequence[str]
 ) -> DataFrame:
     """A row per document of either side, with the columns of both sides.
@@ -155,7 +162,9 @@ def _joined(
     return documents.groupBy(*key).agg(*values, times)
 
 
-def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
+def _ranked_documents(
+    results: DataFrame, key: list[str], convention: Convention, depth: int
+) -> DataFrame:
     """Each list's first documents: key, doc_id, rank, length of the list.
 
     Documents that judgments would remove are kept.

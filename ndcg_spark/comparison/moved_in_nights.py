@@ -221,16 +221,16 @@ def _with_kept_grades(lists: pd.DataFrame, night: Night, convention: Convention)
     if judgments is None:
         sentence = f"sample: {night} did not keep its judgments, and its baseline's are different"
         raise ConfigurationError(f"{sentence}; choose nights with the same judgments")
-    rows = judgments.to_pandas()
-    wanted = rows.merge(lists[_KEY], on=_KEY)
+    wanted = judgments.to_pandas().merge(lists[_KEY], on=_KEY)
     grades: dict[tuple[str, str], list[float]] = {}
-    for query, document, grade in wanted.itertuples(index=False):
-        grades.setdefault((query, document), []).append(float(grade))
-    merged = []
-    for key in zip(lists["query_id"], lists["doc_id"], strict=True):
-        own = grades.get(key)
-        merged.append(merged_grade(own, convention.judgment_duplicates) if own else np.nan)
-    return lists.assign(relevance=np.array(merged, np.float64))
+    for row in wanted.itertuples(index=False):
+        grades.setdefault((row.query_id, row.doc_id), []).append(float(row.relevance))
+    merged = {}
+    for key, own in grades.items():
+        merged[key] = merged_grade(own, convention.judgment_duplicates)
+    keys = zip(lists["query_id"], lists["doc_id"], strict=True)
+    relevance = np.array([merged.get(key, np.nan) for key in keys], np.float64)
+    return lists.assign(relevance=relevance)
 
 
 def _gains_of(grades: "pd.Series[Any]", convention: Convention) -> Numbers:

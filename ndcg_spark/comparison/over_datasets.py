@@ -119,7 +119,7 @@ def _row(pair: _Pair, side: str | None, rows: Sequence[Row]) -> dict[str, Any]:
     """The row over datasets, from one row for each dataset."""
     nights = {row["baseline_night"] for row in rows}
     differences = {row["dataset"]: row["difference"] for row in rows}
-    apart = np.round(list(differences.values()), DECIMALS)
+    rounded = np.round(list(differences.values()), DECIMALS)
     means = {}
     for name in ("mean", "baseline_mean", "difference"):
         means[name] = float(np.mean([row[name] for row in rows]))
@@ -129,10 +129,10 @@ def _row(pair: _Pair, side: str | None, rows: Sequence[Row]) -> dict[str, Any]:
         "side": side,
         "datasets": len(rows),
         **means,
-        "wins": int(np.count_nonzero(apart > EQUAL)),
-        "ties": int(np.count_nonzero(np.abs(apart) <= EQUAL)),
-        "losses": int(np.count_nonzero(apart < -EQUAL)),
-        "p_value": statistics.signed_ranks(apart),
+        "wins": int(np.count_nonzero(rounded > EQUAL)),
+        "ties": int(np.count_nonzero(np.abs(rounded) <= EQUAL)),
+        "losses": int(np.count_nonzero(rounded < -EQUAL)),
+        "p_value": statistics.signed_ranks(rounded),
         "differences": differences,
     }
 

@@ -73,7 +73,7 @@ def _by_count(columns: Mapping[str, Numbers], measure: str, convention: Conventi
     of_judged = columns[measure] - gain * (returned - judged)
     share = np.divide(judged, returned, out=np.zeros_like(judged), where=returned > 0)
     share = np.where(np.isnan(returned) | np.isnan(judged), np.nan, share)
-    return _divided(of_judged, share)
+    return _divide(of_judged, share)
 
 
 def _by_discount(columns: Mapping[str, Numbers], measure: str, convention: Convention) -> Numbers:
@@ -84,14 +84,14 @@ def _by_discount(columns: Mapping[str, Numbers], measure: str, convention: Conve
     if gain:
         discounts_of_unjudged = (1 - share) * _discounts_down_to(columns["returned"], convention)
         dcg_of_judged = dcg_of_judged - gain * discounts_of_unjudged
-    dcg = _divided(dcg_of_judged, share)
+    dcg = _divide(dcg_of_judged, share)
     if measure == "dcg":
         return dcg
     ideal = columns["ideal_dcg"]
     return np.divide(dcg, ideal, out=np.full_like(dcg, np.nan), where=ideal != 0)
 
 
-def _divided(value: Numbers, share: Numbers) -> Numbers:
+def _divide(value: Numbers, share: Numbers) -> Numbers:
     """A value divided by a share; 0 if nothing is judged."""
     return np.where(share == 0, 0.0, value / np.where(share == 0, 1.0, share))
 

@@ -42,7 +42,7 @@ def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSo
     with about(name):
         _refuse_absent_keys(table)
         _refuse_absent_measures(table, measures, name)
-        rows = _typed(table, measures)
+        rows = _cast_to_schema(table, measures)
         dates = rows["evaluated_on"].unique().to_pylist()
         if len(dates) > 1:
             nights = f"{len(dates)} nights, e.g. {dates[0]} and {dates[-1]}"
@@ -92,7 +92,7 @@ def _refuse_absent_measures(table: pa.Table, measures: Sequence[str], name: str)
             raise ConfigurationError(f"measures: {what}; it has {choices}; name one with measures=")
 
 
-def _typed(table: pa.Table, measures: Sequence[str]) -> pa.Table:
+def _cast_to_schema(table: pa.Table, measures: Sequence[str]) -> pa.Table:
     """The rows with the types of QUERY_SCORES, with nulls for columns that the table lacks."""
     kinds = {name: QUERY_SCORES.field(name).type for name in KEY}
     kinds |= dict.fromkeys(measures, pa.float64())
@@ -122,7 +122,7 @@ def _source(
         # A measure without values is compared wherever there are rows, and reported as empty.
         compared = with_value if len(with_value) else counts
         metrics += [(measure, cutoff) for cutoff in compared["cutoff"].to_pylist()]
-    runs = {name for name in rows["run"].unique().to_pylist() if name is not None}
+    runs = {run for run in rows["run"].unique().to_pylist() if run is not None}
     answered = rows.filter(pa.array(answered_rows(rows)))
     silent = runs - set(answered["run"].unique().to_pylist())
     return ScoreSource(

@@ -506,11 +506,10 @@ class History:
         dates_of_run: dict[str, set[str]] = {}
         for (name, _), scored in self.series(dataset).items():
             if run in (None, name):
-                dates_of_run.setdefault(name, set()).update(
-                    one.night.evaluated_on for one in scored
-                )
-        dates = sorted(set().union(*dates_of_run.values()))
-        first = min(dates[-last:], default="")
+                dates = dates_of_run.setdefault(name, set())
+                dates.update(one.night.evaluated_on for one in scored)
+        all_dates = sorted(set[str]().union(*dates_of_run.values()))
+        first = min(all_dates[-last:], default="")
         rows_by_night = [(night, self._scores[night]) for night in self.nights_of(dataset)]
         metrics = metrics_of_lines(measures, rows_by_night)
         trends = []
@@ -518,7 +517,8 @@ class History:
             points = self.points(dataset, name, measure, cutoff)
             shown = [point for point in points if point.date >= first]
             if shown:
-                stretch, chain = last_stretch(points), chained_stretch(points)
+                stretch = last_stretch(points)
+                chain = chained_stretch(points)
                 trends.append(TrendLine(dataset, name, measure, cutoff, shown, stretch, chain))
         return trends
 
@@ -590,12 +590,17 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
                 empty.setdefault((line.dataset, line.measure, line.cutoff), []).append(row)
     sentences = []
     for (dataset, measure, cutoff), rows in empty.items():
-        last = max(rows, key=lambda row: row["evaluated_on"])
-        why = why_no_value(measure, Convention.parse(last["convention"]))
-        nights = len({row["evaluated_on"] for row in rows})
-        what = f"{dataset}: no value for {measure_at(measure, cutoff)} in {nights:,} night(s)"
-        sentences.append(f"{what}, most recently on {last['evaluated_on']}: {why}")
+        name = f"{dataset}: no value for {measure_at(measure, cutoff)}"
+        sentences.append(f"{name} {_when_and_why(measure, rows)}")
     return sentences
+
+
+def _when_and_why(measure: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """In how many nights rows have no value, the last of these, and why."""
+    last = max(rows, key=lambda row: row["evaluated_on"])
+    nights = len({row["evaluated_on"] for row in rows})
+    why = why_no_value(measure, Convention.parse(last["convention"]))
+    return f"in {nights:,} night(s), most recently on {last['evaluated_on']}: {why}"
 
 
 def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:

@@ -170,7 +170,7 @@ class CheckedTables:
         return dataclasses.replace(self, results=results, result_counts=counts, batches=WHOLE)
 
     @property
-    def _pairs(self) -> int:
+    def _expected_lists(self) -> int:
         """How many lists the runs should have: one per run and judged query of its dataset."""
         queries = self.judgment_counts.queries
         return sum(queries.get(run.dataset, 0) for run in self.result_counts.runs)
@@ -179,7 +179,7 @@ class CheckedTables:
         """The counts of the inputs, and of the scores at this number of cutoffs."""
         return {
             **self.input_counts(),
-            "query_scores": self._pairs * cutoffs,
+            "query_scores": self._expected_lists * cutoffs,
             "dataset_scores": len(self.result_counts.runs) * cutoffs,
         }
 
@@ -194,7 +194,7 @@ class CheckedTables:
             "unjudged_queries": sum(run.unjudged_queries for run in runs),
             "results_of_unjudged_queries": self.unjudged_rows,
             "excluded_results": self.result_counts.excluded,
-            "missing_queries": self._pairs - sum(run.judged_queries for run in runs),
+            "missing_queries": self._expected_lists - sum(run.judged_queries for run in runs),
             "datasets_without_results": len(self.datasets_without_results),
             "rejected_judgments": sum(rejection.rows for rejection in judged.rejections),
             "rejected_results": sum(rejection.rows for rejection in self.result_counts.rejections),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
@@ -72,7 +72,9 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
     """Raise InputError if the engine lost rows, no row is valid, or more than the fraction
     `allowed` is rejected.
     """
-    table, rows, where = source.name, counts.rows, source.origin
+    table = source.name
+    rows = counts.rows
+    where = source.origin
     if source.expected_rows not in (None, rows):
         raise InputError(
             f"{table}: the engine read {rows:,} rows of {where}, "
@@ -84,13 +86,14 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
             f"{table}: no rows in {where}: the table is empty; check the job that writes it"
         )
     if _is_more(counts.rejected, allowed, rows) or counts.rejected == rows:
-        budget = (
-            f"{counts.rejected} of {rows} rows rejected, max_rejected_fraction is {allowed:g}: "
-            if allowed
-            else ""
-        )
+        budget = ""
+        if allowed:
+            rejected = f"{counts.rejected} of {rows} rows rejected"
+            budget = f"{rejected}, max_rejected_fraction is {allowed:g}: "
         shown, advice = _most_helpful(source, counts.rejections, rows)
-        example = f"the {'first ' * (len(counts.rejections) > 1)}example is in"
+        example = "the example is in"
+        if len(counts.rejections) > 1:
+            example = "the first example is in"
         if shown != counts.rejections[0]:
             example = f"{shown.example} is in"
         example = f"{example} {_place(source, shown)}"
@@ -254,9 +257,11 @@ def _line_number(file: File, example: str) -> int | None:
 
 
 def summary(rejections: Iterable[Rejection]) -> str:
-    return "; ".join(
-        f"{entry.rows} {RULES[entry.reason].words}, e.g. {entry.example}" for entry in rejections
-    )
+    sentences = []
+    for entry in rejections:
+        what = RULES[entry.reason].words
+        sentences.append(f"{entry.rows} {what}, e.g. {entry.example}")
+    return "; ".join(sentences)
 
 
 def refuse_unrelated(
@@ -278,31 +283,32 @@ def check_ids(
     what: str, columns: Sequence[str], judgments: DataFrame, results: DataFrame, excluded: int
 ) -> str:
     """The advice if no id of the results is in the judgments, with each table's first id."""
-    removed = (
-        f"exclude removed {excluded:,} results, perhaps all judged ones; check it, and "
-        if excluded
-        else ""
-    )
-    first = F.min(F.substring(row_example(columns), 1, EXAMPLE_LENGTH))
-    judged, returned = (
-        table.agg(first).collect()[0][0] or "none left" for table in (judgments, results)
-    )
+    removed = ""
+    if excluded:
+        removed = f"exclude removed {excluded:,} results, perhaps all judged ones; check it, and "
+    judged = _first_example(columns, judgments)
+    returned = _first_example(columns, results)
     return (
         f"{removed}check that judgments ({judged}) and results ({returned}) "
         f"write {what} in the same way"
     )
 
 
+def _first_example(columns: Sequence[str], table: DataFrame) -> str:
+    first = F.min(F.substring(row_example(columns), 1, EXAMPLE_LENGTH))
+    return table.agg(first).collect()[0][0] or "none left"
+
+
 def refuse_gaps(
     judged: JudgmentCounts, returned: ResultCounts, max_missing: float, max_unjudged: float
 ) -> None:
-    lacking, unjudged = [], []
+    lacking: list[str] = []
+    unjudged: list[str] = []
     for run in _sorted(returned.runs):
-        expected, answered = (
-            judged.queries.get(run.dataset, 0),
-            run.judged_queries + run.unjudged_queries,
-        )
-        if _is_more(missing := expected - run.judged_queries, max_missing, expected):
+        expected = judged.queries.get(run.dataset, 0)
+        missing = expected - run.judged_queries
+        answered = run.judged_queries + run.unjudged_queries
+        if _is_more(missing, max_missing, expected):
             lacking.append(f"run={run.run} lacks {missing} of {expected}")
         if _is_more(run.unjudged_queries, max_unjudged, answered):
             unjudged.append(f"run={run.run} has {run.unjudged_queries} of {answered}")
@@ -310,13 +316,14 @@ def refuse_gaps(
         f"lack more judged queries than max_missing_fraction={max_missing:g} allows": lacking,
         f"have more unjudged queries than max_unjudged_fraction={max_unjudged:g} allows": unjudged,
     }
-    words = "; ".join(
-        f"{len(runs)} run(s) {what}, e.g. {runs[0]}" for what, runs in reasons.items() if runs
-    )
-    if words:
+    sentences = []
+    for what, runs in reasons.items():
+        if runs:
+            sentences.append(f"{len(runs)} run(s) {what}, e.g. {runs[0]}")
+    if sentences:
         is_stranger = any(run.unjudged_queries and not run.judged_queries for run in returned.runs)
         to_do = WRITE_ALIKE if is_stranger else "complete the tables"
-        raise InputError(f"results: {words}; {to_do}, or allow more")
+        raise InputError(f"results: {'; '.join(sentences)}; {to_do}, or allow more")
 
 
 def refuse_lost(
@@ -412,13 +419,13 @@ def refuse_merged_runs(results: Source, counts: ResultCounts, config: Evaluation
     dataset = f"dataset={run.dataset} " if run.dataset else ""
     are_files = len(results.files) > 1 and not results.runs
     ways = (
-        SeparateRuns(results.run is not None, are_files),
+        SeparateRuns(is_run_given=results.run is not None, are_files=are_files),
         SetOption("order", "score", words="if only scores decide,"),
     )
     raise InputError(
         f"results: {lists} list(s) of {len(merged)} run(s) have {TWO_FIRSTS}, "
         f"e.g. {dataset}run={run.run} query_id={run.merged_query}: "
-        f"{_first_results(results, run, config)}",
+        f"{_scores_of_rank_1(results, run, config)}",
         Either(ways, "; "),
     )
 
@@ -504,10 +511,11 @@ def _tops(table: DataFrame, number: int, names: Sequence[str], only_run: str | N
     return table.where(is_first).select(*(column.alias(name) for name, column in columns.items()))
 
 
-def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
+def _scores_of_rank_1(results: Source, run: RunCounts, config: EvaluationConfig) -> str:
     """The best and the worst score of rank 1 in a merged list, and the files that contain them."""
     kinds = dict(results.table.dtypes)
-    score, is_first = typed("score", kinds), typed("rank", kinds) == 1
+    score = typed("score", kinds)
+    is_first = typed("rank", kinds) == 1
     key = {
         "dataset": run.dataset,
         "run": None if config.results.run else run.run,
@@ -517,17 +525,27 @@ def _first_results(results: Source, run: RunCounts, config: EvaluationConfig) ->
         if value is not None:
             is_first &= F.col(name).cast("string") == value
     ((highest, lowest),) = results.table.where(is_first).agg(F.max(score), F.min(score)).collect()
-    paths = []
-    for value in (highest, lowest):
-        files = results.files
-        while results.part and len(files) > 1:
-            half = files[: len(files) // 2]
-            has = results.part(half).where(is_first & (score == value)).limit(1).count()
-            files = half if has else files[len(half) :]
-        paths.append(files[0].path if results.part else results.origin)
-    if paths[0] == paths[1]:
-        return f"scores {highest!r} and {lowest!r} in {paths[0]}"
-    return f"score {highest!r} in {paths[0]} and {lowest!r} in {paths[1]}"
+    with_highest = _file_with(results, is_first & (score == highest))
+    with_lowest = _file_with(results, is_first & (score == lowest))
+    if with_highest == with_lowest:
+        return f"scores {highest!r} and {lowest!r} in {with_highest}"
+    return f"score {highest!r} in {with_highest} and {lowest!r} in {with_lowest}"
+
+
+def _file_with(source: Source, condition: Column) -> str:
+    """The path of a file that has a row of which a condition is true.
+
+    If the files cannot be read one by one, this is the origin of the whole table.
+    """
+    if source.part is None:
+        return source.origin
+    files = source.files
+    while len(files) > 1:
+        half = files[: len(files) // 2]
+        rest = files[len(half) :]
+        is_in_half = source.part(half).where(condition).limit(1).count() > 0
+        files = half if is_in_half else rest
+    return str(files[0].path)
 
 
 def refuse_opposite_ranks(counts: ResultCounts, config: EvaluationConfig) -> None:
@@ -566,11 +584,11 @@ def refuse_swapped(results: Source, counts: ResultCounts, config: EvaluationConf
 
 
 def _opposite(counts: ResultCounts) -> list[RunCounts]:
-    return [
-        run
-        for run in _sorted(counts.runs)
-        if run.ranked_lists and run.reversed_lists == run.ranked_lists
-    ]
+    opposite = []
+    for run in _sorted(counts.runs):
+        if run.ranked_lists and run.reversed_lists == run.ranked_lists:
+            opposite.append(run)
+    return opposite
 
 
 def about_input(
@@ -681,7 +699,9 @@ def about_far_grade(judged: JudgmentCounts) -> Iterator[Notice]:
 
     It may be a typing error, such as 33 for 3. Counts, such as clicks, have no such scale.
     """
-    highest, following, number = judged.best_grade, judged.usual_grade, judged.high_grades
+    highest = judged.best_grade
+    following = judged.usual_grade
+    number = judged.high_grades
     if highest is None or following is None or following <= 0:
         return
     is_only_high_grade = number > 0 and judged.lowest_high_grade == highest

@@ -173,40 +173,55 @@ def count_results(
     compared with scores unless `files`, the number of files, is 0. `materialize` keeps the rows of
     lists if they are read twice.
     """
-    key, types = query_key(table.columns), dict(table.dtypes)
+    key = query_key(table.columns)
+    list_key = ["run", *key]
+    run_key = list_key[:-1]
+    counted = _result_aggregates(table, list_key, files, skipping)
+    lists, totals = _by_query(table, list_key, reason, counted)
+    totals += _judged_totals()
+    by_batch = [batch.select(lists) for batch in batches]
+    list_floors = None
+    if isinstance(skipping, Floors) and materialize:
+        all_lists = materialize(by_batch)
+        list_floors = all_lists.select(*list_key, FLOOR)
+        by_batch = [all_lists]
+    rows: list[dict[str, Any]] = []
+    for batch in by_batch:
+        queries = _with_judged(batch, judged_queries, key)
+        of_runs = queries.groupBy(*run_key).agg(*totals)
+        rows.extend(row.asDict() for row in of_runs.collect())
+    counts = ResultCounts(
+        rows=sum(row["rows"] for row in rows),
+        rejected=sum(row["rejected"] for row in rows),
+        fingerprints=_fingerprints(rows),
+        runs=[_run_counts(row) for row in rows if _is_named(row)],
+    )
+    return counts, list_floors
+
+
+def _result_aggregates(
+    table: DataFrame,
+    list_key: list[str],
+    files: int,
+    skipping: Pruning | Floors | None,
+) -> list[Aggregates]:
+    """What to count of the results; see `count_results`."""
+    types = dict(table.dtypes)
     counted = []
-    if "score" in table.columns:
+    if "score" in types:
         counted.append(_scores(types))
     if files:
         counted.append(_ranks_beside_scores(types, files))
     if skipping:
         # Buckets come from the hash of the fingerprint, which is computed anyway.
-        counted.append(skipping.counted(types, _row_hash(table, ["run", *key])))
-    lists, totals = _by_query(table, ["run", *key], reason, counted)
-    by_batch = [batch.select(lists) for batch in batches]
-    list_floors = None
-    if isinstance(skipping, Floors) and materialize:
-        by_batch = [materialize(by_batch)]
-        list_floors = by_batch[0].select("run", *key, FLOOR)
-    totals += _judged_totals()
-    rows = []
-    for batch in by_batch:
-        queries = _with_judged(batch, judged_queries, key)
-        of_runs = queries.groupBy("run", *key[:-1]).agg(*totals)
-        rows += [row.asDict() for row in of_runs.collect()]
-    runs = []
-    for row in rows:
-        # Rows without a name for their run or dataset are rejected, and are not a run.
-        has_names = row["run"] and row.get("dataset", "named")
-        if has_names:
-            runs.append(_run_counts(row))
-    counts = ResultCounts(
-        rows=sum(row["rows"] for row in rows),
-        rejected=sum(row["rejected"] for row in rows),
-        fingerprints=_fingerprints(rows),
-        runs=runs,
-    )
-    return counts, list_floors
+        counted.append(skipping.counted(types, _row_hash(table, list_key)))
+    return counted
+
+
+def _is_named(row: Mapping[str, Any]) -> bool:
+    """Whether rows have a run and a dataset. Rows without are rejected, and are not a run."""
+    has_dataset = "dataset" not in row or bool(row["dataset"])
+    return bool(row["run"]) and has_dataset
 
 
 def _with_judged(lists: DataFrame, judged_queries: DataFrame | None, key: list[str]) -> DataFrame:
@@ -248,17 +263,15 @@ def fingerprints(table: DataFrame) -> dict[str | None, str]:
 
 
 def count_rejections(name: str, table: DataFrame, reason: Column) -> list[Rejection]:
-    row = row_example(shown_columns(table.columns), LINE if LINE in table.columns else None)
-    example = F.substring(row, 1, EXAMPLE_LENGTH).alias("example")
+    line = LINE if LINE in table.columns else None
+    row_as_text = row_example(shown_columns(table.columns), line)
+    example = F.substring(row_as_text, 1, EXAMPLE_LENGTH).alias("example")
     rejected = table.select(reason.alias("reason"), example).where(F.col("reason").isNotNull())
-    rows = (
-        rejected.groupBy("reason")
-        .agg(F.count("*").alias("rows"), F.min("example").alias("example"))
-        .collect()
-    )
-    rejections = {
-        row["reason"]: Rejection(name, row["reason"], row["rows"], row["example"]) for row in rows
-    }
+    aggregates = (F.count("*").alias("rows"), F.min("example").alias("example"))
+    rejections = {}
+    for row in rejected.groupBy("reason").agg(*aggregates).collect():
+        code = row["reason"]
+        rejections[code] = Rejection(name, code, row["rows"], row["example"])
     return [rejections[code] for code in RULES if code in rejections]
 
 

@@ -283,7 +283,7 @@ def _rank_and_relevance(at: Names) -> str:
     return f"{at.rank} * 2 + cast(relevant as int)"
 
 
-def _collected(condition: str, value: Formula) -> Formula:
+def _sorted_values(condition: str, value: Formula) -> Formula:
     """Return a formula for the values of the list's documents that meet a condition, ascending."""
 
     def collected(at: Names) -> str:
@@ -317,7 +317,7 @@ MEASURES: dict[str, Measure] = {
         ),
         ("AP", "MAP", "map"),
         {"ap": _average_precision},
-        lists={"relevant_ranks": _collected("relevant > 0", _rank)},
+        lists={"relevant_ranks": _sorted_values("relevant > 0", _rank)},
         is_ratio=True,
     ),
     "rr": _relevance_measure(
@@ -349,7 +349,7 @@ MEASURES: dict[str, Measure] = {
         ("ERR",),
         {"err": _err},
         ("stop",),
-        lists={"stops": _collected("stop > 0", _stop)},
+        lists={"stops": _sorted_values("stop > 0", _stop)},
     ),
     "bpref": _relevance_measure(
         (
@@ -358,7 +358,7 @@ MEASURES: dict[str, Measure] = {
         ),
         ("Bpref", "bpref"),
         {"bpref": _bpref},
-        lists={"judged_ranks": _collected("judged", _rank_and_relevance)},
+        lists={"judged_ranks": _sorted_values("judged", _rank_and_relevance)},
         is_ratio=True,
         whole=True,
     ),
@@ -382,7 +382,7 @@ MEASURES: dict[str, Measure] = {
         "R-precision: precision at R, the number of relevant documents",
         ("Rprec", "RPrec"),
         {"rprec": _r_precision},
-        lists={"relevant_ranks": _collected("relevant > 0", _rank)},
+        lists={"relevant_ranks": _sorted_values("relevant > 0", _rank)},
         is_ratio=True,
         whole=True,
     ),
@@ -406,7 +406,7 @@ MEASURES: dict[str, Measure] = {
         _categories,
         documents=("item_category",),
         lists={
-            "ranked_categories": _collected("item_category is not null", _rank_and_category),
+            "ranked_categories": _sorted_values("item_category is not null", _rank_and_category),
         },
     ),
     "items": _run_measure("items", "different items within k in all lists of a run"),

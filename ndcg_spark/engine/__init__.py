@@ -227,7 +227,7 @@ def start_embedded(partitions: int | None = None) -> Engine:
             what = "engine: the embedded engine accepts connections past its guard"
             raise EngineError(what, Give("engine", "spark", words="use"))
         name = f"embedded (pysail {importlib.metadata.version('pysail')})"
-        return Engine(session, "embedded", name, True, close=stack.pop_all().close)
+        return Engine(session, "embedded", name, sees_local_files=True, close=stack.pop_all().close)
 
 
 @contextlib.contextmanager

@@ -100,11 +100,9 @@ class Engine:
         return dataclasses.replace(self, read_options={"pushdown_filters": "true"})
 
     def addressed(self, path: str) -> str:
-        return (
-            f"{self.default_storage}{path}"
-            if self.default_storage and path.startswith("/")
-            else path
-        )
+        if self.default_storage and path.startswith("/"):
+            return f"{self.default_storage}{path}"
+        return path
 
 
 def running_session() -> SparkSession | None:
@@ -121,7 +119,8 @@ def wrap_session(session: SparkSession, address: str = "running session") -> Eng
     """The engine of a session, which `close` leaves running."""
     sail = sail_version(session)
     if sail:
-        return Engine(session, "embedded", f"Sail {sail} ({masked(address)})", True)
+        name = f"Sail {sail} ({masked(address)})"
+        return Engine(session, "embedded", name, sees_local_files=True)
     require_new_spark(session)
     has_text_folders = configure(session)
     if not is_classic(session):
@@ -462,13 +461,17 @@ def failures() -> tuple[type[Exception], ...]:
 
 def lost(error: BaseException) -> bool:
     """Whether an error means that the engine itself is gone, whatever it was doing."""
-    return any(
-        isinstance(failure, ConnectionRefusedError | ConnectionResetError)
-        or _status(failure) == "UNAVAILABLE"
-        # py4j got no answer; an exception in Java is a Py4JJavaError.
-        or ("Py4JError" in _kinds(failure) and "Py4JJavaError" not in _kinds(failure))
-        for failure in _chain(error)
-    )
+    return any(map(_is_loss, _chain(error)))
+
+
+def _is_loss(error: BaseException) -> bool:
+    if isinstance(error, ConnectionRefusedError | ConnectionResetError):
+        return True
+    if _status(error) == "UNAVAILABLE":
+        return True
+    # py4j got no answer; an exception in Java is a Py4JJavaError.
+    kinds = _kinds(error)
+    return "Py4JError" in kinds and "Py4JJavaError" not in kinds
 
 
 def failure_reason(error: BaseException) -> str:

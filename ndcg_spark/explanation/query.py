@@ -69,6 +69,17 @@ def _rank(row: ReturnedDocument) -> int:
     return row.rank or 0
 
 
+class JudgedDocument(NamedTuple):
+    """The judgment of a document for the query."""
+
+    grade: float | None
+    #: None if the grade is negative and ignored.
+    gain: float | None
+
+
+_UNJUDGED = JudgedDocument(None, None)
+
+
 @dataclasses.dataclass(frozen=True)
 class Facts:
     """Everything from which the score of a run for a query is explained."""
@@ -80,9 +91,8 @@ class Facts:
     convention: Convention
     score: reference.Score
     returned: Sequence[ReturnedDocument]
-    #: The grade and the gain of each judged document; the gain is None if its grade is negative and
-    #: ignored.
-    judged: Mapping[str, tuple[float, float | None]]
+    #: The judged documents, by their doc_id.
+    judged: Mapping[str, JudgedDocument]
     #: Whether `returned` has the whole list and `judged` has every judged document. A published
     #: night keeps less: both then have only documents within the cutoff.
     whole: bool = True
@@ -115,9 +125,9 @@ class Facts:
                 if self.is_within(row.rank):
                     gains[row.doc_id] = row.own_gain
         else:
-            for document, (_, gain) in self.judged.items():
-                if gain is not None:
-                    gains[document] = gain
+            for doc_id, document in self.judged.items():
+                if document.gain is not None:
+                    gains[doc_id] = document.gain
         in_list_order = [row.doc_id for row in self.listed]
         returned = len(in_list_order)
         return reference.ideal_ranking(
@@ -158,6 +168,9 @@ def query_facts(
             # The convention removed it from the list.
             fields |= {"rank": None, "tied": False}
         documents.append(ReturnedDocument(**fields))
+    judgments = {}
+    for row in judged:
+        judgments[row["doc_id"]] = JudgedDocument(row["relevance"], row["gain"])
     return Facts(
         dataset=score["dataset"],
         run=score["run"],
@@ -166,7 +179,7 @@ def query_facts(
         convention=convention,
         score=reference.Score(**{name: score[name] for name in _SCORE_FIELDS}),
         returned=documents,
-        judged={row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
+        judged=judgments,
         whole=whole,
     )
 
@@ -371,6 +384,16 @@ class _KnownDocument(NamedTuple):
         """Its rank in the list; None if it was not returned, or was removed from the list."""
         return None if self.returned is None else self.returned.rank
 
+    @property
+    def gain(self) -> float:
+        """Its own gain in the list; the ideal ranking's gain if it is not in the list.
+
+        Both are equal if it is in both. The gain is 0 if it is in neither.
+        """
+        if self.returned is not None and self.returned.rank is not None:
+            return self.returned.own_gain
+        return self.ideal_gain
+
 
 def _known_documents(facts: Facts) -> list[_KnownDocument]:
     """All documents of the ideal ranking, then of the list, then of the judgments."""
@@ -384,9 +407,16 @@ def _known_documents(facts: Facts) -> list[_KnownDocument]:
     known = []
     for document in dict.fromkeys([*ideal, *returned, *facts.judged]):
         ideal_rank, ideal_gain = ideal.get(document, (None, 0.0))
-        grade, own_gain = facts.judged.get(document, (None, None))
-        row = returned.get(document)
-        known.append(_KnownDocument(document, row, grade, own_gain or 0.0, ideal_rank, ideal_gain))
+        judged = facts.judged.get(document, _UNJUDGED)
+        one = _KnownDocument(
+            doc_id=document,
+            returned=returned.get(document),
+            grade=judged.grade,
+            judged_gain=judged.gain or 0.0,
+            ideal_rank=ideal_rank,
+            ideal_gain=ideal_gain,
+        )
+        known.append(one)
     return known
 
 
@@ -396,19 +426,16 @@ def _losses(facts: Facts) -> list[Row]:
     losses: list[Row] = []
     for document in _known_documents(facts):
         row = document.returned
-        gain = document.ideal_gain
-        if row is not None and row.rank is not None:
-            gain = row.own_gain
         would_add = 0.0
         if document.ideal_rank is not None:
-            would_add = gain * facts.discounts[document.ideal_rank - 1]
+            would_add = document.gain * facts.discounts[document.ideal_rank - 1]
         loss = {
             "doc_id": document.doc_id,
             "rank": document.rank,
             "where": _where(document.doc_id, row, facts),
             "relevance": document.grade if row is None else row.relevance,
             "ideal_rank": document.ideal_rank,
-            "gain": gain,
+            "gain": document.gain,
             "loss": would_add - added.get(document.doc_id, 0.0),
         }
         losses.append(loss)
@@ -524,21 +551,27 @@ def changed_documents(run: Facts, baseline: Sequence[Facts]) -> list[Row]:
     rank in the newest list, or with its mean rank if the newest list has the same rank. The result
     is empty if a side lacks its tie groups.
     """
-    sides = [*baseline, run]
-    if not all(facts.knows_ties for facts in sides):
+    if not all(facts.knows_ties for facts in (*baseline, run)):
         return []
-    places_of_sides = [_places(facts) for facts in sides]
+    places_before = [_places(facts) for facts in baseline]
+    places_now = _places(run)
+    changes = []
+    for document in _shown_or_counted([*places_before, places_now]):
+        before = [places.get(document, _NOWHERE) for places in places_before]
+        now = places_now.get(document, _NOWHERE)
+        changes.append({"doc_id": document, **_change(before, now)})
+    return sorted(changes, key=_largest_change_first)
+
+
+def _shown_or_counted(places_of_lists: Iterable[Mapping[str, _Place]]) -> set[str]:
+    """The documents that are within the cutoff in a list, or add something to its DCG."""
     documents: set[str] = set()
-    for places in places_of_sides:
+    for places in places_of_lists:
         for document, place in places.items():
             # A document below the cutoff adds something if it is tied with one above it.
             if place.is_within or place.contribution:
                 documents.add(document)
-    changes = []
-    for document in documents:
-        *before, now = [places.get(document, _NOWHERE) for places in places_of_sides]
-        changes.append({"doc_id": document, **_change(before, now)})
-    return sorted(changes, key=_largest_change_first)
+    return documents
 
 
 def _change(before: Sequence[_Place], now: _Place) -> Row:

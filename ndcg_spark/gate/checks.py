@@ -210,7 +210,8 @@ def _reference_case(checked: _CheckedRun, baseline: Baseline, references: Refere
     name, check, run = checked.name, checked.check, checked.run
     if checked.unknown_ids is not None:
         refused = NotComparable("not_measured", checked.unknown_ids, (run,))
-        return Case(name, check, run, baseline, (Part(None, refused),))
+        only_part = Part(row=None, refused=refused)
+        return Case(name, check, run, baseline, (only_part,))
     chained = references.compare(baseline, question_of(check, run, checked.min_queries))
     parts = []
     for row in chained.rows:
@@ -218,7 +219,9 @@ def _reference_case(checked: _CheckedRun, baseline: Baseline, references: Refere
         parts.append(Part(row, refusal, row["side"], row["reading"]))
     has_first_reading = any(part.reading == FIRST for part in parts)
     if not has_first_reading:
-        parts.append(Part(None, chained.refused or _no_query_has_value(checked, chained)))
+        # Every case has a part in the first reading, which is its main one.
+        why = chained.refused or _no_query_has_value(checked, chained)
+        parts.append(Part(row=None, refused=why))
     rates = references.judged_rates(chained.reference, run, check.cutoff)
     return Case(name, check, run, baseline, tuple(parts), chained.reference, rates)
 

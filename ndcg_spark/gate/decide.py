@@ -145,22 +145,23 @@ def judge(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
 
     If an acknowledgement does not cover a failure, a warning says why.
     """
-    judged = _judge(inputs, accepted)
+    judged = _compare_and_decide(inputs, accepted)
     if accepted is not None:
         judged = _with_warnings(judged, _losses_accepted(inputs, judged.verdict, accepted))
     if judged.verdict.verdict != FAIL:
         return judged
     known = known_before(inputs.tonight, inputs.nights)
     newest = in_force(known)
-    uncovered = None if newest is None else _why_not_covered(inputs, judged.verdict, newest)
-    if newest is not None and uncovered is None:
+    if newest is None:
+        returned = losses_that_returned(judged.verdict, known, inputs.nights)
+        return _with_warnings(judged, returned)
+    uncovered = _why_not_covered(inputs, judged.verdict, newest)
+    if uncovered is None:
         acknowledged = newest.as_json()
         verdict = dataclasses.replace(judged.verdict, acknowledged=acknowledged, exit_code=DONE)
         return judged._replace(verdict=verdict)
-    reasons = losses_that_returned(judged.verdict, known, inputs.nights)
-    if newest is not None and uncovered is not None and not reasons:
-        reasons.append(uncovered_in_words(newest, uncovered))
-    return _with_warnings(judged, reasons)
+    returned = losses_that_returned(judged.verdict, known, inputs.nights)
+    return _with_warnings(judged, returned or [uncovered_in_words(newest, uncovered)])
 
 
 def _with_warnings(judged: Judged, warnings: Sequence[str]) -> Judged:
@@ -190,7 +191,8 @@ def _why_not_covered(
     if uncovered is not None:
         return uncovered
     gate = with_only_baseline(inputs.gate, known.night)
-    return why_fallen(_judge(dataclasses.replace(inputs, gate=gate)).verdict)
+    judged = _compare_and_decide(dataclasses.replace(inputs, gate=gate))
+    return why_fallen(judged.verdict)
 
 
 def with_only_baseline(gate: GateConfig, night: Night) -> GateConfig:
@@ -199,7 +201,7 @@ def with_only_baseline(gate: GateConfig, night: Night) -> GateConfig:
     return gate.model_copy(update={"baseline": (night.evaluated_on,), "check": tuple(checks)})
 
 
-def _judge(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
+def _compare_and_decide(inputs: GateInputs, accepted: Acceptance | None = None) -> Judged:
     """The verdict on a night, whether or not a failure is acknowledged."""
     tonight = inputs.tonight
     if tonight.unverified is not None:

@@ -212,7 +212,7 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
     columns = {ours: theirs for ours, theirs in columns.items() if theirs not in packed}
     objects = find_objects(kinds, schema.names, columns)
     if objects is not None:
-        table = _unpacked(table, objects)
+        table = _without_structs(table, objects)
         columns = {ours: theirs for ours, theirs in columns.items() if ours not in objects.paths}
     names = names_in(table.columns, columns, schema)
     names |= {name: name for name in (FAULT, LINE) if name in table.columns}
@@ -220,7 +220,7 @@ def document_rows(table: DataFrame, columns: Mapping[str, str], schema: pa.Schem
     for ours, theirs in names.items():
         # SQL text cannot be used, because Spark replaces names such as ${env:HOME} in it.
         renamed.append(F.col(quoted(theirs)).alias(ours))
-    return _exploded(table.select(*renamed), with_ranks="rank" in schema.names)
+    return _one_row_per_document(table.select(*renamed), with_ranks="rank" in schema.names)
 
 
 def with_grades(table: DataFrame, labels: Labels) -> DataFrame:
@@ -320,7 +320,7 @@ def split_ids(table: DataFrame, column: str, separator: str) -> DataFrame:
     )
 
 
-def _unpacked(table: DataFrame, objects: Objects) -> DataFrame:
+def _without_structs(table: DataFrame, objects: Objects) -> DataFrame:
     """Return the table with these fields of its structs as columns under our names.
 
     The fields of documents become arrays. For example, `recommendForAllUsers` in Spark's ALS
@@ -337,7 +337,7 @@ def _unpacked(table: DataFrame, objects: Objects) -> DataFrame:
     return table.select(*others, *fields)
 
 
-def _exploded(table: DataFrame, *, with_ranks: bool) -> DataFrame:
+def _one_row_per_document(table: DataFrame, *, with_ranks: bool) -> DataFrame:
     """Return one row per document, or the table itself if `doc_id` is not an array.
 
     With `with_ranks`, a document's position in its array, from 1, is its rank, unless the table has
@@ -345,27 +345,39 @@ def _exploded(table: DataFrame, *, with_ranks: bool) -> DataFrame:
     it. A row without an array becomes one row without a document. A row with an empty array is
     dropped. Raise InputError if `doc_id` is an array and a score or rank is not.
     """
-    kinds = dict(table.dtypes)
-    lists = [name for name in DOCUMENT_COLUMNS if kinds.get(name, "").startswith("array<")]
-    if "doc_id" not in lists:
+    kind_of_arrays = _arrays(table)
+    if "doc_id" not in kind_of_arrays:
         return table
-    for name in ("score", "rank"):
-        if name in kinds and name not in lists:
-            what = f"doc_id is {kinds['doc_id']}, but {name} is {kinds[name]}"
-            raise InputError(f"{what}; write both as arrays")
-    sizes = _sizes(lists)
+    sizes = _sizes(kind_of_arrays)
     faults = _with_earlier_faults(table, _length_faults(sizes))
-    kept = [name for name in table.columns if name not in lists and name not in faults]
-    kept.extend(faults)
-    documents = _documents({name: kinds[name] for name in lists}, _is_unequal(sizes))
-    position_and_row = F.posexplode(documents).alias("position", "row")
-    exploded = table.withColumns(faults).select(*kept, position_and_row)
-    columns = [F.col(name) for name in kept]
-    for name in lists:
-        columns.append(F.col("row").getField(name).alias(name))
+    with_faults = table.withColumns(faults)
+    others = [name for name in with_faults.columns if name not in kind_of_arrays]
+    documents = _documents(kind_of_arrays, _is_unequal(sizes))
+    position_and_document = F.posexplode(documents).alias("position", "document")
+    exploded = with_faults.select(*others, position_and_document)
+    columns = [F.col(name) for name in others]
+    for name in kind_of_arrays:
+        columns.append(F.col("document").getField(name).alias(name))
     if with_ranks and "rank" not in table.columns:
         columns.append((F.col("position") + 1).alias("rank"))
     return exploded.select(*columns)
+
+
+def _arrays(table: DataFrame) -> dict[str, str]:
+    """Return the Spark types of the DOCUMENT_COLUMNS that are arrays.
+
+    Raise InputError if `doc_id` is an array and a score or rank is not.
+    """
+    kinds = dict(table.dtypes)
+    arrays = {}
+    for name in DOCUMENT_COLUMNS:
+        if kinds.get(name, "").startswith("array<"):
+            arrays[name] = kinds[name]
+    for name in ("score", "rank"):
+        if "doc_id" in arrays and name in kinds and name not in arrays:
+            what = f"doc_id is {kinds['doc_id']}, but {name} is {kinds[name]}"
+            raise InputError(f"{what}; write both as arrays")
+    return arrays
 
 
 def _with_earlier_faults(table: DataFrame, faults: Mapping[str, Column]) -> dict[str, Column]:

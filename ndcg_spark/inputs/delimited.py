@@ -78,7 +78,7 @@ class Delimited:
     def parts(self, file: File, size: int = _BLOCK_BYTES) -> Iterator[bytes | RowText]:
         """Yield the file below its header in parts of whole rows, which `read` parses."""
         header: list[bytes] = []
-        watched = self._watched(blocks(file, size), file.path)
+        watched = self._remember_last_line(blocks(file, size), file.path)
         if not self.separator:
             yield from self._without_preamble(watched, file.path)
             return
@@ -88,7 +88,7 @@ class Delimited:
         if broken:
             yield RowText(b"", broken, {})
 
-    def _watched(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
+    def _remember_last_line(self, texts: Iterable[bytes], path: str) -> Iterator[bytes]:
         """Yield the same text, and remember its last line if it may have been cut off."""
         last = b"\n"
         for text in texts:
@@ -153,20 +153,24 @@ class Delimited:
         Other comments are counted. A line that begins with # may be a row if it has the fields of a
         row. A line that repeats the header may also be one.
         """
-        names = separator.join(self.fields) if self.header_lines else ""
-        has_names = bool(names) and names.encode() in block
+        header = ""
+        if self.header_lines:
+            header = separator.join(self.fields)
+        repeats_header = header != "" and header.encode() in block
         # A search for one character is ten times as fast as for two.
         has_comments = b"#" in block and (block.startswith(b"#") or b"\n#" in block)
-        if not (has_names or has_comments):
+        if not repeats_header and not has_comments:
             return block, []
         rows: list[str] = []
         unclear: list[str] = []
         comments = 0
         for line in block.decode().split("\n"):
-            is_comment = line.startswith("#")
-            if is_comment and not self._may_be_row(line.split(separator)):
-                comments += 1
-            elif is_comment or (has_names and line == names):
+            if line.startswith("#"):
+                if self._may_be_row(line.split(separator)):
+                    unclear.append(line)
+                else:
+                    comments += 1
+            elif repeats_header and line == header:
                 unclear.append(line)
             else:
                 rows.append(line)

@@ -255,17 +255,18 @@ class _Entries(NamedTuple):
 def _entries(place: _Place) -> _Entries:
     """Return the entries of a path. Raise TableLogError if they are within a table with a log."""
     system = place.system
-    root = place.fs_path
-    visible = [system.get_file_info(root)]
-    hidden: list[fs.FileInfo] = []
-    if visible[0].type == fs.FileType.NotFound:
-        root = _fixed_part(place.fs_path)
-        visible = []
-        for info in _matches(system, place.fs_path):
-            if is_hidden(info.path.removeprefix(root)):
-                hidden.append(info)
-            else:
-                visible.append(info)
+    given = system.get_file_info(place.fs_path)
+    # A path that does not exist may be a glob.
+    is_glob = given.type == fs.FileType.NotFound
+    root = _fixed_part(place.fs_path) if is_glob else place.fs_path
+    matches = _matches(system, place.fs_path) if is_glob else [given]
+    visible = []
+    hidden = []
+    for info in matches:
+        if is_glob and is_hidden(info.path.removeprefix(root)):
+            hidden.append(info)
+        else:
+            visible.append(info)
     below = list(itertools.chain(*map_files(visible, lambda entry: _below(system, entry))))
     # A file, or a match of a glob, may be within a table.
     parents = {entry.path.rpartition("/")[0] for entry in visible}
@@ -273,7 +274,9 @@ def _entries(place: _Place) -> _Entries:
         parents.add(root)
     logs = _logs_in(system, parents - {""})
     refuse_log(info.path for info in [*below, *logs])
-    below_hidden = list(itertools.chain(*(_below(system, entry) for entry in hidden)))
+    below_hidden: list[fs.FileInfo] = []
+    for entry in hidden:
+        below_hidden.extend(_below(system, entry))
     return _Entries(below, below_hidden, root)
 
 

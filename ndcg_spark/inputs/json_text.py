@@ -78,7 +78,7 @@ class JsonLines:
         """Return the columns of a part, and its lines that are not rows."""
         block, broken = valid_lines(block)
         lines = (line for line in filled_lines(block) if line.strip(_BLANKS))
-        table = self._parsed(block)
+        table = self._parse_plain_lines(block)
         if table is None:
             return self._read_lines(lines, broken)
         columns = {}
@@ -111,7 +111,7 @@ class JsonLines:
         """Whether a column has numbers, and not labels for grades."""
         return name in NUMBERS and not (self.labels and name == "relevance")
 
-    def _parsed(self, block: bytes) -> pa.Table | None:
+    def _parse_plain_lines(self, block: bytes) -> pa.Table | None:
         """Return the columns of a block if all lines have plain values like the first, or None."""
         if self.has_lists or self.objects is not None:
             return None
@@ -145,7 +145,7 @@ class JsonLines:
             return None
         row = {ours: values.get(theirs) for ours, theirs in self.columns.items()}
         try:
-            row |= self._within(values)
+            row |= self._values_in_objects(values)
         except (ValueError, TypeError):
             return None
         rows = _documents(row) if self.has_lists else [row]
@@ -162,7 +162,7 @@ class JsonLines:
         """The paths of our columns that are within objects."""
         return {} if self.objects is None else self.objects.paths
 
-    def _within(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _values_in_objects(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values in a line's objects, with the values of documents as lists.
 
         Raise ValueError or TypeError if the objects do not have the expected form.
@@ -187,7 +187,7 @@ class JsonLines:
     def _values(self, line: str) -> dict[str, Any] | None:
         """Return the values of an object, or None if it has none of our keys, or one twice."""
         try:
-            members = _decoded(line)
+            members = _decode(line)
         except (ValueError, RecursionError):
             return None
         # An object is a tuple of pairs.
@@ -309,7 +309,7 @@ class JsonObject:
         with file.open() as stream:
             text = stream.read()
         try:
-            queries = _decoded(text.decode("utf-8-sig"))
+            queries = _decode(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             what = f"{file.path} is not JSON, {first_line(error)}"
             raise InputError(f"{what}; write it again") from error
@@ -373,7 +373,7 @@ def _predictions(members: Any, path: str) -> Any:
     return predictions[0]
 
 
-def _decoded(text: str) -> Any:
+def _decode(text: str) -> Any:
     """Return the value of JSON text.
 
     Raise ValueError even for half of a surrogate pair, which is not a character.

@@ -271,29 +271,30 @@ def kinds_of_json(rows: Iterable[Mapping[str, Any]]) -> Kinds:
 
 def _kind_of_values(values: Iterable[Any]) -> Any:
     """Return the most common kind of the values that are not null or empty; the first in a tie."""
-    counts = Counter[type]()
+    counts = Counter[str]()
     objects = list[Mapping[str, Any]]()
-    items = list[Mapping[str, Any]]()
+    objects_in_lists = list[Mapping[str, Any]]()
+    has_empty_list = False
     for value in values:
         if isinstance(value, Mapping):
-            counts[Mapping] += 1
+            counts["object"] += 1
             objects.append(value)
+        elif value == []:
+            has_empty_list = True
         elif isinstance(value, list):
-            # The kind of an empty list is unknown.
-            within_list = [item for item in value if isinstance(item, Mapping)]
-            counts[ListOf if within_list else list] += bool(value)
-            items += within_list
-        else:
-            counts[str] += value is not None
-    ((most_common, count),) = counts.most_common(1) or [(str, 0)]
-    if most_common is Mapping:
+            in_list = [item for item in value if isinstance(item, Mapping)]
+            counts["list of objects" if in_list else "list"] += 1
+            objects_in_lists.extend(in_list)
+        elif value is not None:
+            counts["plain"] += 1
+    if not counts:
+        return Kind.LIST if has_empty_list else Kind.PLAIN
+    ((most_common, _),) = counts.most_common(1)
+    if most_common == "object":
         return kinds_of_json(objects)
-    if most_common is ListOf:
-        return ListOf(kinds_of_json(items))
-    has_only_empty_lists = not count and list in counts
-    if most_common is list or has_only_empty_lists:
-        return Kind.LIST
-    return Kind.PLAIN
+    if most_common == "list of objects":
+        return ListOf(kinds_of_json(objects_in_lists))
+    return Kind.LIST if most_common == "list" else Kind.PLAIN
 
 
 def flattened(table: pa.Table, objects: Objects) -> pa.Table:

@@ -142,9 +142,10 @@ def _score_columns(names: Sequence[str]) -> list[_Column]:
         measure = _NDCG.fullmatch(name)
         if measure is not None:
             cutoff = measure["cutoff"]
-            found.append(_Column(name, _cutoff(cutoff), cutoff is not None))
-    if not found:
-        found = [_Column(name, None, False) for name in names if name.lower() in _SCORES][:1]
+            found.append(_Column(name, _cutoff(cutoff), has_cutoff=cutoff is not None))
+    for name in names:
+        if not found and name.lower() in _SCORES:
+            found.append(_Column(name, None, has_cutoff=False))
     if not found:
         what = f"no score column; it has {', '.join(names)}; {_ADVICE}"
         raise InputError(what, NameColumn("scores", "score"))

@@ -97,14 +97,14 @@ def _read(file: File, kind: str, mapped: Collection[str], has_prose: bool) -> pa
             rows = json.read_json(pa.BufferReader(text))
         else:
             with within(file.path):
-                rows = _delimited(text, kind, mapped, has_prose)
+                rows = _read_delimited(text, kind, mapped, has_prose)
     for key, value in file.partition:
         if key not in rows.column_names:
             rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
     return rows
 
 
-def _delimited(
+def _read_delimited(
     text: bytes,
     kind: str,
     mapped: Collection[str],
@@ -122,7 +122,7 @@ def _delimited(
     header = header_of(lines, separator)
     names = header.names
     if names is None:
-        raise _malformed([header.text])
+        raise _malformed_error([header.text])
     refuse_alike(names)
     quotes = Quotes(
         separator,
@@ -136,7 +136,7 @@ def _delimited(
     parts = list(quotes.rows([below_header]))
     broken = list(itertools.chain(*(part.broken for part in parts)))
     if broken:
-        raise _malformed(broken)
+        raise _malformed_error(broken)
     # pyarrow needs at least an empty line.
     rows = b"".join(part.block for part in parts) or b"\n"
     kinds = dict.fromkeys(names, pa.string())
@@ -193,7 +193,7 @@ def _blank_separated(lines: str) -> pa.Table:
     return rows
 
 
-def _malformed(lines: Sequence[str]) -> InputError:
+def _malformed_error(lines: Sequence[str]) -> InputError:
     """Return the error for lines with malformed quotes."""
     return InputError(
         f"{len(lines):,} line(s) with an unclosed quote, or with text after a closing quote, "
@@ -217,9 +217,9 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
     has_pair = len(pair_names) == len(_PAIR)
     has_half_a_pair = len(pair_names) == 1
     if "query_id" not in has or not attributes or has_half_a_pair:
-        first_missing = [name for name in ("query_id", *_PAIR) if name not in has][:1]
+        missing = [name for name in ("query_id", *_PAIR) if name not in has]
         wide = "query_id and one column for each attribute, named after it"
-        rename = rename_advice(first_missing, has)
+        rename = rename_advice(missing[:1], has)
         to_do = f"give query_id, attribute and value, or {wide}; {rename}"
         raise InputError(f"it has {', '.join(has)}; {to_do}")
     keys = {}
@@ -228,7 +228,8 @@ def _attribute_rows(table: pa.Table) -> pa.Table:
             keys[name] = column(table, name, pa.string())
     _refuse_empty(pa.table(keys))
     if has_pair:
-        rows = pa.table({**keys, **{name: table[name].cast(pa.string()) for name in _PAIR}})
+        pair = {name: table[name].cast(pa.string()) for name in _PAIR}
+        rows = pa.table({**keys, **pair})
     else:
         rows = _one_row_per_attribute(table, keys, attributes)
     _refuse_empty_or_repeated(rows, ["query_id", *_PAIR])

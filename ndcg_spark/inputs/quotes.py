@@ -171,7 +171,7 @@ class Quotes:
         if any("\n" in fields[at] for at in self.ids | self.numbers):
             return None
         if self.is_literal:
-            fields = [self._escaped(field) for field in fields]
+            fields = [self._escape(field) for field in fields]
         row = self.separator.join(fields)
         return row if self.keeps_breaks else row.replace("\n", " ")
 
@@ -203,9 +203,9 @@ class Quotes:
             fields = self._fields(line)
         if len(fields) != self.fields:
             return None
-        return self.separator.join(self._escaped(field) for field in fields)
+        return self.separator.join(self._escape(field) for field in fields)
 
-    def _escaped(self, field: str) -> str:
+    def _escape(self, field: str) -> str:
         """Return the field with escaped quotes if they belong to its value.
 
         They do not if the field needs them: `"a ""b"" c"` is unchanged.

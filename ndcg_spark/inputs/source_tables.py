@@ -135,14 +135,15 @@ def _with_grades(
 def read_judgments(
     engine: Engine,
     config: JudgmentsConfig,
-    graded: bool = True,
+    *,
+    needs_grades: bool = True,
     shared_with: ResultsConfig | None = None,
 ) -> Source:
     """Return the judgments (qrels) with the columns that are stored.
 
     These are some of dataset, query_id, doc_id and relevance. `config.grades` has the grades of
     labels. If `config.relevance` is given, it is every row's grade, and grades in the files
-    are ignored. A table without grades has grade 1 in every row, unless `graded` requires grades.
+    are ignored. A table without grades has grade 1 in every row, unless `needs_grades`.
     `shared_with` is the configuration of the results if they are in the same files.
     """
     has_grades = config.relevance is None
@@ -155,12 +156,12 @@ def read_judgments(
         config,
         JUDGMENTS,
         names,
-        graded=graded and has_grades,
+        graded=needs_grades and has_grades,
         shared_with=shared_with,
     )
     if config.grades is not None:
         source = source.with_labels(Labels(config.grades))
-    grade = constant_grade(config.relevance, graded, source.table.columns)
+    grade = constant_grade(config.relevance, needs_grades, source.table.columns)
     if grade is None:
         return source
     notes = (*source.notes, f"every judgment has the grade {grade:g}")

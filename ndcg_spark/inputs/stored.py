@@ -185,7 +185,7 @@ def read_typed(
     if are_all_footers and not has_objects:
         _refuse_different_columns(files, footers, shape)
     if shape.is_reshaped:
-        return _reshaped(engine, files, shape, schema, footers, name)
+        return _read_reshaped(engine, files, shape, schema, footers, name)
 
     def as_documents(table: DataFrame) -> DataFrame:
         with within(origin):
@@ -194,21 +194,26 @@ def read_typed(
     def lookup(some: list[File]) -> DataFrame:
         return as_documents(read_files(engine.for_lookups, some))
 
-    # For Parquet, these are the files themselves, even if the engine gets a copy.
     original = None
     if all(file.storage for file in files):
         original = StoredRows(files, shape.columns, schema.names, name, origin)
     if _is_read_in_place(engine, files, shape, footers, types):
         documents = as_documents(read_files(engine, files))
         rows = None
-        if are_all_footers and files[0].storage and FAULT not in documents.columns:
-            rows = sum(footer.rows for footer in footers)
+        if are_all_footers and files[0].storage:
+            rows = _rows_without_lists(documents, sum(footer.rows for footer in footers))
         return StoredTable(documents, rows, original, lookup)
     copy = _plain_copy(engine, shape, files, _copy_schema(files, types, wanted))
-    copied = copied_rows(copy.folder, shape.columns, schema.names, name, origin)
-    stored = original if shape.kind == "parquet" else copied
     documents = as_documents(read_copy(engine, copy))
-    return StoredTable(documents, None if FAULT in documents.columns else copy.rows, stored)
+    stored = original
+    if shape.kind != "parquet":
+        stored = copied_rows(copy.folder, shape.columns, schema.names, name, origin)
+    return StoredTable(documents, _rows_without_lists(documents, copy.rows), stored)
+
+
+def _rows_without_lists(documents: DataFrame, rows: int) -> int | None:
+    """The number of rows, or None if a row may have had a list of documents."""
+    return None if FAULT in documents.columns else rows
 
 
 def _struct_lists(footers: Sequence[Footer]) -> dict[str, str]:
@@ -221,7 +226,7 @@ def _struct_lists(footers: Sequence[Footer]) -> dict[str, str]:
     return found
 
 
-def _reshaped(
+def _read_reshaped(
     engine: Engine,
     files: list[File],
     shape: Shape,
@@ -249,7 +254,7 @@ def _reshaped(
     stored = copied_rows(copy.folder, columns, schema.names, name, origin)
     with within(origin):
         documents = document_rows(read_copy(engine, copy), columns, schema)
-    rows = None if FAULT in documents.columns else copy.rows
+    rows = _rows_without_lists(documents, copy.rows)
     notes = [] if positions is None else positions.notes(files)
     return StoredTable(documents, rows, stored, notes=notes)
 
@@ -308,17 +313,15 @@ def _is_read_in_place(
         return False
     if not engine.sees_local_files and any(_is_only_here(engine, file) for file in files):
         return False
-    for footer in footers:
-        # Not every engine reads files with different columns or types.
-        if footer.columns != footers[0].columns:
-            return False
-        for column, kind in footer.columns.items():
-            if not is_readable(kind):
-                return False
-            # No engine hashes unsigned numbers.
-            if column in types and pa.types.is_unsigned_integer(kind):
-                return False
-    return True
+    columns = footers[0].columns
+    # Not every engine reads files with different columns or types.
+    if any(footer.columns != columns for footer in footers):
+        return False
+    if not all(map(is_readable, columns.values())):
+        return False
+    # No engine hashes unsigned numbers.
+    unsigned = [name for name, kind in columns.items() if pa.types.is_unsigned_integer(kind)]
+    return types.keys().isdisjoint(unsigned)
 
 
 def _is_only_here(engine: Engine, file: File) -> bool:

@@ -86,7 +86,7 @@ class StoredRows:
         """Return the wanted rows of all files."""
         rows: list[StoredRow] = []
         for file in self.files:
-            with self._opened(file, self._repeated) as parquet:
+            with self._open(file, self._repeated) as parquet:
                 for number in range(parquet.metadata.num_row_groups):
                     rows += self._rows_of_group(file, parquet, number, wanted)
         return rows
@@ -102,7 +102,7 @@ class StoredRows:
         stretches = []
         for at in sorted(chosen):
             file = largest_first[at]
-            with self._opened(file) as parquet:
+            with self._open(file) as parquet:
                 groups = parquet.metadata.num_row_groups
                 if not groups:
                     continue
@@ -114,7 +114,7 @@ class StoredRows:
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield these columns of each file, with the file's own names and types."""
         for file in self.files:
-            with self._opened(file, self._repeated) as parquet:
+            with self._open(file, self._repeated) as parquet:
                 yield parquet.read(columns=list(columns)).unify_dictionaries()
 
     def values(self, name: str) -> Iterator[Any]:
@@ -123,7 +123,7 @@ class StoredRows:
             yield self.constants[name]
             return
         for file in self.files:
-            with self._opened(file) as parquet:
+            with self._open(file) as parquet:
                 source = self._sources(file, parquet.schema_arrow).get(name)
                 columns = [] if source is None else [source]
                 table = parquet.read(columns=columns)
@@ -137,15 +137,15 @@ class StoredRows:
         return values if self.labels is None else map(self.labels.grade_of, values)
 
     @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
+    def _about_table(self) -> Iterator[None]:
         """Add the name of the table to errors within the block."""
         with about(self.table), within(self.origin):
             yield
 
     @contextlib.contextmanager
-    def _opened(self, file: File, dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+    def _open(self, file: File, dictionaries: Sequence[str] = ()) -> Iterator[Any]:
         """Open a file for reading; see `_parquet`. Errors name the table."""
-        with self._named(), _parquet(file, dictionaries) as parquet:
+        with self._about_table(), _parquet(file, dictionaries) as parquet:
             yield parquet
 
     def _rows_of_group(
@@ -153,7 +153,7 @@ class StoredRows:
     ) -> list[StoredRow]:
         """Return the wanted rows of a row group."""
         sources = self._sources(file, parquet.schema_arrow)
-        given = self._given(file)
+        given = self._constant_values(file)
         if wanted.runs is not None and "run" in given and given["run"] not in wanted.runs:
             return []
         query_column = sources.get("query_id")
@@ -221,13 +221,13 @@ class StoredRows:
         """Return the rows of a table from the file, with one row per document."""
         lists = [name for name, source in sources.items() if is_list(table[source].type)]
         if not lists:
-            return self._graded(list(self._stored(table, file, sources)))
+            return self._with_grades(list(self._stored_rows(table, file, sources)))
         rows = []
-        for row in self._stored(table, file, sources):
+        for row in self._stored_rows(table, file, sources):
             rows += self._documents(row, lists)
-        return self._graded(rows)
+        return self._with_grades(rows)
 
-    def _graded(self, rows: list[StoredRow]) -> list[StoredRow]:
+    def _with_grades(self, rows: list[StoredRow]) -> list[StoredRow]:
         """Return the rows, with grades instead of labels."""
         if self.labels is None:
             return rows
@@ -235,17 +235,17 @@ class StoredRows:
             row["relevance"] = self.labels.grade_of(row.get("relevance"))
         return rows
 
-    def _stored(
+    def _stored_rows(
         self, table: pa.Table, file: File, sources: Mapping[str, str]
     ) -> Iterator[StoredRow]:
         """Yield the rows as stored, by our names, with the values of folders and constants."""
-        given = self._given(file)
+        given = self._constant_values(file)
         stored = [name for name in sources if name not in given]
         columns = [table[sources[name]].to_pylist() for name in stored]
         for values in zip(*columns, strict=True):
             yield {**dict(zip(stored, values, strict=True)), **given}
 
-    def _given(self, file: File) -> dict[str, Any]:
+    def _constant_values(self, file: File) -> dict[str, Any]:
         """Return the values that folders and constants give to every row of a file."""
         folders = dict(file.partition)
         given = {}
@@ -260,7 +260,7 @@ class StoredRows:
 
         `columns` are the columns with lists. A single number applies to each document.
         """
-        row = self._unpacked(row)
+        row = self._without_structs(row)
         documents = row.get("doc_id")
         if not isinstance(documents, list):
             return [row]
@@ -277,7 +277,7 @@ class StoredRows:
             exploded.append({**row, **document, **self.constants})
         return exploded
 
-    def _unpacked(self, row: StoredRow) -> StoredRow:
+    def _without_structs(self, row: StoredRow) -> StoredRow:
         """Return a row with lists of documents, ids and numbers instead of a list of structs."""
         unpacked = {name: value for name, value in row.items() if not name.startswith(_STRUCTS)}
         for name in DOCUMENT_COLUMNS:
@@ -305,7 +305,7 @@ class Stretch:
         """
         places = chance.sample(range(len(self.table)), min(count, len(self.table)))
         some = self.table.take(pa.array(places, pa.int64()))
-        return list(self.stored._stored(some, self.file, self.sources))
+        return list(self.stored._stored_rows(some, self.file, self.sources))
 
     def of_queries(self, queries: Iterable[str]) -> list[StoredRow]:
         """Return its rows of these queries, with one row per document."""

@@ -97,7 +97,7 @@ def convert(config: EvaluationConfig, folder: str) -> int:
         raise StorageError(f"output: there are files in {store.location}; name a new folder")
     with open_engine("embedded") as engine:
         if config.judgments:
-            source = read_judgments(engine, config.judgments, graded=False)
+            source = read_judgments(engine, config.judgments, needs_grades=False)
         else:
             # With order=file, the positions of the rows are written as ranks.
             is_ordered = config.convention.order == "file"

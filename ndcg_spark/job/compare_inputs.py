@@ -82,7 +82,7 @@ def _both_judgments(
         unread = [b]
     needs_grades = a.convention.gain != "judged"
     for config in unread:
-        source = read_judgments(engine, config.judgments.on(config.date), needs_grades)
+        source = read_judgments(engine, config.judgments.on(config.date), needs_grades=needs_grades)
         with translated_failures([source]):
             tests = prepare_judgments(source, config.convention)
             good, counts, _ = check_judgments(source, config, tests)

@@ -113,8 +113,8 @@ def read_inputs(engine: Engine, config: EvaluationConfig, clock: Clock | None = 
         judgments = read_judgments(
             engine,
             config.judgments.on(config.date),
-            config.convention.gain != "judged",
-            config.results.on(config.date) if config.is_one_table else None,
+            needs_grades=config.convention.gain != "judged",
+            shared_with=config.results.on(config.date) if config.is_one_table else None,
         )
         results = results_source(engine, config)
         items = open_items(engine, config, config.measure_set)

@@ -398,7 +398,8 @@ def _keep_given(
     if kept:
         return kept
     convention = night_convention(nights[-1])
-    source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
+    needs_grades = convention.gain != "judged"
+    source = read_judgments(engine, config.judgments.on(config.date), needs_grades=needs_grades)
     with translated_failures([source]):
         good, counts, _ = check_judgments(source, config, prepare_judgments(source, convention))
     report_read(source, counts)

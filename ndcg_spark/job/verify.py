@@ -108,7 +108,8 @@ def _subject(context: Context, bucket: Bucket | None) -> Subject:
     def read(source: Source) -> InputTable:
         number = rows.get(source.name, source.expected_rows or 0)
         rows_of_runs = functools.partial(_rows_of_runs, source)
-        return InputTable(source.name, source.table, source.stored, number > LARGE, rows_of_runs)
+        is_large = number > LARGE
+        return InputTable(source.name, source.table, source.stored, is_large, rows_of_runs)
 
     return make_subject(
         (judgments, results, results.without),

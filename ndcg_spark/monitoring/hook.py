@@ -69,11 +69,10 @@ def notify(
 
     The command's output is hidden if `is_silent`. `warnings`: what the evaluation warned of.
     """
-    nights: Sequence[Night] = ()
     has_listener = bool(config.on_end or os.environ.get(_TEXT_FILE))
-    if config.output and (has_listener or config.metrics_file):
-        with contextlib.suppress(StorageError):
-            nights = committed(config.dated(config.output))
+    nights: Sequence[Night] = ()
+    if has_listener or config.metrics_file:
+        nights = _published_nights(config)
     if config.metrics_file and outcome:
         for dataset in outcome.datasets:
             with failures_shown("metrics-file"):
@@ -83,6 +82,16 @@ def notify(
             end = End(exit_code, failure, _in_words(warnings, config))
             content = _content(config, end, outcome, nights)
             _pass_on(content, config.on_end, is_silent)
+
+
+def _published_nights(config: EvaluationConfig) -> Sequence[Night]:
+    """The nights of the output; empty if there is no output, or if it cannot be read."""
+    if not config.output:
+        return ()
+    try:
+        return committed(config.dated(config.output))
+    except StorageError:
+        return ()
 
 
 def _in_words(warnings: Iterable[str | Notice], config: EvaluationConfig) -> list[str]:

@@ -4,7 +4,7 @@ They equal the means of an evaluation with these attributes, and do not need an 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -23,10 +23,15 @@ _NEEDED = (
 _EMPTY = dict.fromkeys(DATASET_SCORES.names)
 
 
-def sliced_scores(
-    nights: Sequence[Night], attributes: pa.Table
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The DATASET_SCORES rows of nights: for all queries as published, and for these slices.
+class SlicedScores(NamedTuple):
+    """Rows of DATASET_SCORES: for all queries as published, and for slices."""
+
+    all_queries: list[dict[str, Any]]
+    slices: list[dict[str, Any]]
+
+
+def sliced_scores(nights: Sequence[Night], attributes: pa.Table) -> SlicedScores:
+    """The scores of nights, for all queries and for the slices of `attributes`.
 
     The slices that the nights were evaluated with are left out. Both lists are sorted as in
     `split_slices`.
@@ -37,13 +42,13 @@ def sliced_scores(
         day = pa.scalar(night.evaluated_on).cast(pa.date32()).as_py()
         whole.extend({**row, "evaluated_on": day} for row in rows)
         sliced.extend(_slices(night, attributes))
-    return whole, split_slices(sliced).slices
+    return SlicedScores(whole, split_slices(sliced).slices)
 
 
 def read_sliced(nights: Sequence[Night], attributes: pa.Table) -> pa.Table:
     """The rows of `sliced_scores` as one table."""
-    whole, sliced = sliced_scores(nights, attributes)
-    return pa.Table.from_pylist([*whole, *sliced], DATASET_SCORES)
+    scores = sliced_scores(nights, attributes)
+    return pa.Table.from_pylist(scores.all_queries + scores.slices, DATASET_SCORES)
 
 
 def _slices(night: Night, attributes: pa.Table) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ from ndcg_spark.report.words import (
     worse_others,
 )
 from ndcg_spark.tables.format import count, share
-from ndcg_spark.tables.html import joined, marked, name
+from ndcg_spark.tables.html import joined, marked, name_markup
 from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
 from ndcg_spark.voices import KEYS, OPTIONS
 
@@ -153,13 +153,13 @@ def find_out_why_silent(page: NightPage) -> Sentence | None:
         return None
     text = "Find out why {} returned nothing for {}: check its engine, time limits and export."
     queries = count(page.unanswered.now, "query", "queries")
-    return sentence("find_out_why_silent", text, name(page.run), queries)
+    return sentence("find_out_why_silent", text, name_markup(page.run), queries)
 
 
 def correct_ids(page: NightPage) -> Sentence | None:
     if not page.unknown_ids:
         return None
-    runs = joined(map(name, page.unknown_ids))
+    runs = joined(map(name_markup, page.unknown_ids))
     text = "Write the document ids of {} as in the judgments, and evaluate the night again{}"
     return sentence("correct_ids", text, runs, _evaluate(page) or ".")
 
@@ -187,7 +187,7 @@ def look_at_fall(page: NightPage) -> Sentence | None:
     if found is None or is_failed or (page.row and page.row["conclusion"] == "worse"):
         return None
     text = "Find out what changed on {}: {} has been falling since then."
-    return sentence("look_at_fall", text, day(found.since), name(page.run))
+    return sentence("look_at_fall", text, day(found.since), name_markup(page.run))
 
 
 def open_queries(page: NightPage) -> Sentence | None:
@@ -237,7 +237,7 @@ def repair(page: NightPage) -> Sentence | None:
     if _fails_by_catalog_alone(page):
         text = "If {} should not show different items from before, fix it and evaluate the night "
         text += "again{}"
-    return sentence("repair", text, name(run), again)
+    return sentence("repair", text, name_markup(run), again)
 
 
 def _fails_by_catalog_alone(page: NightPage) -> bool:
@@ -270,13 +270,13 @@ def judge_alike(page: NightPage) -> Sentence | None:
     commands = []
     for run in runs:
         own, _ = rates[run]
-        shares.append(marked("{} for {}", share(own), name(run)))
+        shares.append(marked("{} for {}", share(own), name_markup(run)))
         commands.append(_judge_next(page, run))
     # All runs are compared with the same rate.
     _, before = rates[runs[0]]
     text = "Have the unjudged documents of {} judged, because the difference may come from them "
     text += "(judged down to rank {}: {} for the baseline, but {}): {}"
-    values = (joined(map(name, runs)), page.metric[1], share(before), joined(shares))
+    values = (joined(map(name_markup, runs)), page.metric[1], share(before), joined(shares))
     return sentence("judge_alike", text, *values, joined(commands, ", "))
 
 
@@ -328,7 +328,7 @@ def judge_aged(page: NightPage) -> Sentence | None:
         return None
     commands = [night_command(page, "judge-next", {"run": run}) for run in runs]
     text = "Get judgments for the new documents in the lists of {}: {}"
-    return sentence("judge_aged", text, joined(map(name, runs)), joined(commands, ", "))
+    return sentence("judge_aged", text, joined(map(name_markup, runs)), joined(commands, ", "))
 
 
 def _newest_with_same_judgments(page: NightPage) -> Night | None:
@@ -345,7 +345,7 @@ def look_at_others(page: NightPage) -> Sentence | None:
         end = marked(": {}", joined([_report_of(page, run) for run in runs], ", "))
     are = "are" if len(runs) > 1 else "is"
     text = "Look at {}, which {} worse{}"
-    return sentence("look_at_others", text, joined(map(name, runs)), are, end)
+    return sentence("look_at_others", text, joined(map(name_markup, runs)), are, end)
 
 
 def _report_of(page: NightPage, run: str) -> Markup:
@@ -439,7 +439,7 @@ def accepts_loss(page: NightPage) -> Sentence | None:
 def _past_loss(loss: PastLoss) -> Markup:
     """A known loss: `the loss of 2 November in ltr (acknowledged)`."""
     known = " (acknowledged)" if loss.is_acknowledged else ""
-    return marked("the loss of {} in {}{}", day(loss.date), name(loss.run), known)
+    return marked("the loss of {} in {}{}", day(loss.date), name_markup(loss.run), known)
 
 
 def _has_recovered(page: NightPage, run: str, date: str) -> bool:
@@ -463,7 +463,7 @@ def accept_night(page: NightPage) -> Sentence | None:
     of_runs = Markup("")
     if runs:
         options["run"] = runs
-        of_runs = marked(" of {}", joined(map(name, runs)))
+        of_runs = marked(" of {}", joined(map(name_markup, runs)))
     command = night_command(page, "gate", options)
     text = "If this is intended, accept the night as the new baseline{}{}: {}"
     return sentence("accept_night", text, of_runs, exit_code, command)
@@ -542,7 +542,7 @@ def _change_of_gate(page: NightPage, kind: str, text: str) -> Sentence | None:
     names = remedies(page).get(kind)
     if names is None:
         return None
-    return sentence(kind, text, joined(map(name, names)))
+    return sentence(kind, text, joined(map(name_markup, names)))
 
 
 def accepting_helps(page: NightPage) -> bool:

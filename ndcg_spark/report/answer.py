@@ -30,7 +30,7 @@ from ndcg_spark.report.words import (
     verdict_label,
 )
 from ndcg_spark.tables.format import count, difference, level, p_in_words, score
-from ndcg_spark.tables.html import joined, marked, name
+from ndcg_spark.tables.html import joined, marked, name_markup
 from ndcg_spark.text import day, message
 
 Row = Mapping[str, Any]
@@ -148,7 +148,7 @@ def _by_measure(page: NightPage, headline: Sentence) -> Sentence:
 def first_night(page: NightPage) -> Sentence:
     best = page.runs[0]
     text = "{} scores {}; there is no earlier night to compare it with yet."
-    return sentence("first_night", text, name(best), score(page.value(best)))
+    return sentence("first_night", text, name_markup(best), score(page.value(best)))
 
 
 def _has_sides(page: NightPage) -> bool:
@@ -159,13 +159,13 @@ def _has_sides(page: NightPage) -> bool:
 def _not_known(page: NightPage) -> Sentence:
     """The headline if the two sides of a change of judgments disagree."""
     text = "It is not known whether {} changed when the judgments did: {}."
-    return sentence(SIDES_DISAGREE, text, name(page.run), _both_sides(page))
+    return sentence(SIDES_DISAGREE, text, name_markup(page.run), _both_sides(page))
 
 
 def headline_of(page: NightPage) -> Sentence:
     """What happened to the run."""
     row = page.row
-    run = name(page.run)
+    run = name_markup(page.run)
     if row is None or row["difference"] is None:
         return _not_compared(page)
     if is_unchanged(page):
@@ -183,7 +183,7 @@ def headline_of(page: NightPage) -> Sentence:
 
 def _not_compared(page: NightPage) -> Sentence:
     """Why the run has no difference, with its score if it has one."""
-    run = name(page.run)
+    run = name_markup(page.run)
     if page.run in page.silent:
         return sentence("silent", "{} returned nothing.", run)
     if page.run in page.unknown_ids:
@@ -207,8 +207,8 @@ def _not_compared(page: NightPage) -> Sentence:
 
 def _conclusion(page: NightPage, row: Row) -> Sentence:
     """The conclusion about the run in words, without a full stop: `hybrid is worse than bm25`."""
-    run, baseline = name(page.run), page.baseline
-    label = name(baseline.label)
+    run, baseline = name_markup(page.run), page.baseline
+    label = name_markup(baseline.label)
     conclusion = str(row["conclusion"])
     if conclusion == "same":
         than = marked(" as {}", label) if baseline.run else ""
@@ -326,7 +326,7 @@ def accepted_or_known(record: Row) -> list[Sentence]:
     found = []
     if record["accepted"]:
         runs = record.get("accepted_runs")
-        whose = marked(" for {}", joined(map(name, runs))) if runs else ""
+        whose = marked(" for {}", joined(map(name_markup, runs))) if runs else ""
         found.append(sentence("accepted", "Accepted{}: {}", whose, record["accepted"]))
     known = (record["verdict"] or {}).get("acknowledged")
     tonight = record.get("acknowledged")
@@ -432,11 +432,11 @@ def _numbers_in_words(page: NightPage, row: Row) -> list[str]:
         # The interval comes from the t test only and covers only this run.
         numbers[-1] += ", the larger of two tests"
     if p is not None:
-        numbers[-1] += _adjusted(page, row)
+        numbers[-1] += _adjusted_for(page, row)
     return numbers
 
 
-def _adjusted(page: NightPage, row: Row) -> str:
+def _adjusted_for(page: NightPage, row: Row) -> str:
     """What p is adjusted for: `, adjusted for all runs`; empty for a single comparison."""
     if page.run in page.compared_with.decided_by_gate:
         return ", adjusted for the gate's checks"

@@ -27,7 +27,7 @@ from ndcg_spark.tables.html import (
     HtmlTable,
     joined,
     marked,
-    name,
+    name_markup,
     plain_table,
 )
 from ndcg_spark.tables.macro import DATASETS, NO_MEANS, MacroMeans
@@ -103,7 +103,7 @@ def layout(
 
 
 def _title(pages: Sequence[NightPage], index_link: Markup) -> dict[str, Markup]:
-    names = joined([name(page.night.dataset) for page in pages], ", ")
+    names = joined([name_markup(page.night.dataset) for page in pages], ", ")
     date = day(pages[0].night.evaluated_on, year=True)
     return {"names": names, "about": marked("night of {}{}", date, index_link)}
 
@@ -112,10 +112,10 @@ def _overview(pages: Sequence[NightPage], answers: Sequence[Answer]) -> HtmlTabl
     """A row for each dataset of a page: the verdict, the run, its difference and the cause."""
     rows = []
     for page, answer in zip(pages, answers, strict=True):
-        link = marked('<a href="#dataset{}">{}</a>', page.id, name(page.night.dataset))
+        link = marked('<a href="#dataset{}">{}</a>', page.id, name_markup(page.night.dataset))
         verdict = marked('<b class="{}">{}</b>', answer.tone, answer.word.lower())
         change = difference(page.row["difference"]) if page.row else "-"
-        cells = [Cell(TEXT, link), Cell(TEXT, verdict), Cell(TEXT, name(page.run))]
+        cells = [Cell(TEXT, link), Cell(TEXT, verdict), Cell(TEXT, name_markup(page.run))]
         cells += [Cell(NUMBER, change), Cell(TEXT, _short_cause(page))]
         rows.append(cells)
     headings = ("dataset", "verdict", "run", "difference", "cause")
@@ -130,7 +130,9 @@ def _macro_table(macro: MacroMeans, column: str, cutoff: int | None) -> HtmlTabl
     for row in means[:_RUNS]:
         mean = score(row.get(column))
         datasets = str(row[DATASETS])
-        rows.append([Cell(TEXT, name(row["run"])), Cell(NUMBER, mean), Cell(NUMBER, datasets)])
+        rows.append(
+            [Cell(TEXT, name_markup(row["run"])), Cell(NUMBER, mean), Cell(NUMBER, datasets)]
+        )
     headings = ("run", f"mean of {measure_at(column, cutoff)} over the datasets", DATASETS)
     table = plain_table(headings, rows, "over the datasets")
     return table._replace(notes=macro.notes)
@@ -151,7 +153,7 @@ def _section(page: NightPage, answer: Answer, heading: str, below: str) -> Secti
         heading=heading,
         below=below,
         name=page.night.dataset,
-        dataset=name(page.night.dataset),
+        dataset=name_markup(page.night.dataset),
         about=_about_night(page),
         answer=answer,
         notes=notes(page),
@@ -169,7 +171,7 @@ def _about_night(page: NightPage) -> Markup:
     date = day(page.night.evaluated_on, year=True)
     parts = [marked("{}", page.measure), f"night of {date}", f"{queries} queries"]
     if page.baseline.label:
-        parts.append(marked("compared with {}", name(page.baseline.label)))
+        parts.append(marked("compared with {}", name_markup(page.baseline.label)))
     return joined(parts, " · ")
 
 
@@ -219,17 +221,17 @@ def _catalog_cells(subject: str, row: Row) -> list[Cell]:
     """A result's cells: what was checked, against what, the numbers, and the outcome."""
     outcome = marked('<b class="{}">{}</b>', _catalog_tone(row), _catalog_outcome(row))
     return [
-        Cell(TEXT, name(subject)),
-        Cell(TEXT, name(against_of(row) or "")),
+        Cell(TEXT, name_markup(subject)),
+        Cell(TEXT, name_markup(against_of(row) or "")),
         Cell(NUMBER, score(row["mean"])),
         Cell(NUMBER, score(row["baseline_mean"])),
         Cell(NUMBER, difference(row["difference"])),
-        Cell(NUMBER, _allowed(row)),
+        Cell(NUMBER, _allowed_range(row)),
         Cell(TEXT, outcome),
     ]
 
 
-def _allowed(row: Row) -> str:
+def _allowed_range(row: Row) -> str:
     """How far a measure may change: `-100.0000 to +50.0000`."""
     if row["baseline"] is None:
         return "-"
@@ -264,7 +266,7 @@ def _people(human: HumanEstimate) -> Card:
     sentences = [human_words.on_all_queries(human), *human_words.doubts(human)]
     blocks += [Block("paragraph", one.text) for one in sentences]
     blocks.append(Block("note", human_words.WHAT_IT_IS))
-    title = marked("Judge and people on {}", name(human.pair.run))
+    title = marked("Judge and people on {}", name_markup(human.pair.run))
     return Card(title, blocks, "card wide12")
 
 
@@ -273,7 +275,7 @@ def _runs(page: NightPage) -> Card:
     if chart is None:
         return Card(Markup("Runs"), [Block("plain", _means(page))])
     which = "Runs" if charts.has_more_runs(page) else "Every run"
-    title = marked("{} against {}", which, name(page.baseline.label))
+    title = marked("{} against {}", which, name_markup(page.baseline.label))
     if is_by_judge(page):
         title += ", by the judge"
     blocks = [Block("forest", chart)]
@@ -292,7 +294,7 @@ def _sides(page: NightPage) -> HtmlTable | None:
     compared.sort(key=lambda row: (round(row["difference"], DECIMALS), row["run"]))
     rows = []
     for row in compared[: words.DRAWN]:
-        cells = [Cell(TEXT, name(row["run"]))]
+        cells = [Cell(TEXT, name_markup(row["run"]))]
         for side in row["sides"]:
             cells.append(Cell(NUMBER, difference(side["difference"])))
         cells.append(Cell(NUMBER, difference(row["difference"])))
@@ -307,21 +309,21 @@ def _means(page: NightPage) -> HtmlTable:
     """The means of runs that are not compared with anything."""
     rows = []
     for run in page.runs[:_RUNS]:
-        rows.append([Cell(TEXT, name(run)), Cell(NUMBER, score(page.value(run)))])
+        rows.append([Cell(TEXT, name_markup(run)), Cell(NUMBER, score(page.value(run)))])
     for row in page.missing:
         # A missing dataset has no run.
         if row["run"]:
             no_results = Cell(Markup(' class="n bad"'), "no results")
-            rows.append([Cell(TEXT, name(row["run"])), no_results])
+            rows.append([Cell(TEXT, name_markup(row["run"])), no_results])
     return plain_table((), rows)
 
 
 def _trend(page: NightPage, tone: str) -> Card:
     nights = len(page.trend.points)
     if nights < 2:
-        title = marked("{}, its first night", name(page.run))
+        title = marked("{}, its first night", name_markup(page.run))
         return Card(title, [Block("paragraph", "The trend starts with the second night.")])
-    title = marked("{}, the last {} nights", name(page.run), nights)
+    title = marked("{}, the last {} nights", name_markup(page.run), nights)
     chart = charts.place_trend(page.trend, tone, page.usual)
     note = together(apply_rules(words.TREND, page))
     return Card(title, [Block("trend", chart), Block("note", note)])
@@ -367,7 +369,7 @@ def _lowest_scores_table(page: NightPage, queries: Sequence[QueryScore]) -> Html
 
 def _largest_changes_table(page: NightPage, queries: Sequence[QueryScore]) -> HtmlTable:
     baseline = page.baseline
-    before = "before" if baseline.nights else name(baseline.run or "")
+    before = "before" if baseline.nights else name_markup(baseline.run or "")
     headings = [_largest_changes(page), before, _heading_of_run(page), "change"]
     rows = []
     for query in queries:
@@ -392,7 +394,7 @@ def _largest_changes(page: NightPage) -> str:
 
 def _heading_of_run(page: NightPage) -> str:
     """The heading of tonight's scores: the run if it is compared with a different run."""
-    return name(page.run) if page.baseline.run else "now"
+    return name_markup(page.run) if page.baseline.run else "now"
 
 
 def _query_link(page: NightPage, query: QueryScore) -> Markup:
@@ -426,4 +428,4 @@ def _why_title(page: NightPage) -> Markup:
     what = "is behind" if is_loss else "is ahead"
     if page.baseline.nights:
         what = "lost" if is_loss else "won"
-    return marked("Why {} {}", name(page.run), what)
+    return marked("Why {} {}", name_markup(page.run), what)

@@ -14,7 +14,7 @@ from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.usual_range import UsualRange
 from ndcg_spark.report.words import CONCLUDED, DRAWN, TONES
 from ndcg_spark.tables.format import difference, level, score
-from ndcg_spark.tables.html import joined, marked, name
+from ndcg_spark.tables.html import joined, marked, name_markup
 from ndcg_spark.tables.writers import fill_template
 from ndcg_spark.text import day
 from ndcg_spark.tolerance import EQUAL
@@ -195,7 +195,7 @@ def _forest_row(mark: Mark, zero: float, limit: float | None, interval: str) -> 
         lines.append(Line(f"{mark.low:.2f}", f"{mark.high:.2f}", "5", "5", f"ci {tone}"))
     lines.append(Line(f"{mark.at:.2f}", f"{mark.at:.2f}", "5", "5", f"dot {tone}"))
     return ForestRow(
-        run=name(row["run"]),
+        run=name_markup(row["run"]),
         score=score(row["mean"]),
         label=label,
         lines=lines,
@@ -219,7 +219,7 @@ def _forest_note(
     sentences = [Markup("Solid line: no difference.")]
     if limit is not None:
         text = "Dashed line: the limit of {}, {}."
-        sentences.append(marked(text, name(page.run), difference(limit)))
+        sentences.append(marked(text, name_markup(page.run), difference(limit)))
     sentences.append(marked("Bars: {} intervals.", interval))
     if any(conclusion_in_words(row) == "same" for row in rows):
         margin = score(page.compared_with.options.margin)
@@ -234,12 +234,12 @@ def _forest_note(
 
 def uncompared(page: NightPage) -> list[Uncompared]:
     """The runs that have no difference, and why."""
-    found = [Uncompared(name(run), score(page.value(run)), "mid", NEW) for run in page.new]
+    found = [Uncompared(name_markup(run), score(page.value(run)), "mid", NEW) for run in page.new]
     for run in page.unknown_ids:
-        found.append(Uncompared(name(run), "", "bad", "ids without judgments"))
+        found.append(Uncompared(name_markup(run), "", "bad", "ids without judgments"))
     for row in page.missing:
         if row["run"]:
-            found.append(Uncompared(name(row["run"]), "", "bad", "no results"))
+            found.append(Uncompared(name_markup(row["run"]), "", "bad", "no results"))
     return found
 
 

@@ -172,12 +172,12 @@ def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions
     names = side_names(baseline, night, metric)
     all_sides = [both_sides(baseline, night, metric, cache, name) for name in names]
     rows_by_side = [shown_rows(shown, sides, options) for sides in all_sides]
-    compared = _combined(shown, rows_by_side, options)
+    compared = _combine_sides(shown, rows_by_side, options)
     # The side under the new judgments comes last.
     return dataclasses.replace(compared, sides=all_sides[-1])
 
 
-def _combined(
+def _combine_sides(
     shown: Outline,
     rows_by_side: Sequence[Sequence[Row]],
     options: ComparisonOptions,
@@ -299,7 +299,7 @@ def _compare_chains(
             rows += [{**row, **counts} for row in known]
     if not rows:
         raise NoCopyError(f"no chain leads from {baseline.in_words} to {night}")
-    compared = _combined(shown, chain_rows(rows, options), options)
+    compared = _combine_sides(shown, chain_rows(rows, options), options)
     return dataclasses.replace(compared, chains=chains)
 
 
@@ -338,7 +338,7 @@ def _chain_changes(
     if found is None:
         raise NoCopyError("a copy has disappeared")
     dataset = shown.night.dataset
-    changes = [_for_all_queries(piece.apart, cache, dataset) for piece in found.pieces]
+    changes = [_for_all_queries(piece.differences, cache, dataset) for piece in found.pieces]
     for link in found.links:
         old = _for_all_queries(link.old, cache, dataset)
         new = _for_all_queries(link.new, cache, dataset)

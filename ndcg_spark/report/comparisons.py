@@ -1,5 +1,6 @@
 """Tables that compare runs, with the test, stars and flags in words; judgments; and lists."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -327,22 +328,29 @@ def _worst_first(rows: Rows) -> list[Row]:
     Both sides of a comparison are kept together and sorted by their mean.
     """
     measures = list(dict.fromkeys(map(_measure, rows)))
-    differences: dict[tuple[Any, ...], list[float]] = {}
-    for row in rows:
-        known = differences.setdefault((_measure(row), *_comparison_of(row)), [])
-        if row["difference"] is not None:
-            known.append(row["difference"])
+    mean_differences = _mean_differences(rows)
 
     def key(row: Row) -> tuple[Any, ...]:
-        known = differences[_measure(row), *_comparison_of(row)]
-        mean = sum(known) / len(known) if known else 0.0
         group = (row["dataset"], measures.index(_measure(row)), row["attribute"] or "")
         # Comparisons without a difference come last.
-        difference = (not known, round(mean, DECIMALS))
+        difference = mean_differences.get((_measure(row), *_comparison_of(row)), math.inf)
         names = (row["run"], row["baseline"], row["value"] or "")
-        return *group, *difference, *names, row["side"] == NEW
+        return (*group, difference, *names, row["side"] == NEW)
 
     return sorted(rows, key=key)
+
+
+def _mean_differences(rows: Rows) -> dict[tuple[Any, ...], float]:
+    """The mean difference of the sides of each comparison that has one, by measure."""
+    differences: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        if row["difference"] is not None:
+            of_sides = differences.setdefault((_measure(row), *_comparison_of(row)), [])
+            of_sides.append(row["difference"])
+    means = {}
+    for comparison, of_sides in differences.items():
+        means[comparison] = round(sum(of_sides) / len(of_sides), DECIMALS)
+    return means
 
 
 def counted_heading(rows: Rows) -> str:

@@ -23,7 +23,7 @@ from ndcg_spark.tables.html import (
     Cell,
     HtmlTable,
     marked,
-    name,
+    name_markup,
     page_table,
     plain_table,
 )
@@ -108,21 +108,27 @@ def _part(page: NightPage, key: str, title: str, table: Table) -> PagePart:
 def _queries_part(page: NightPage) -> PagePart:
     """A chart of all changes, the table of queries, and the documents of some of them."""
     part = _part(page, "queries", "Queries", _all_queries_table(page))
-    chart = []
-    if page.compares and any(query.change for query in page.queries):
-        changes = [query.change for query in page.queries]
-        down, up = change_in_words(page, -1.0), change_in_words(page, 1.0)
+    blocks = []
+    changes = [query.change for query in page.queries]
+    if page.compares and any(changes):
+        down = change_in_words(page, -1.0)
+        up = change_in_words(page, 1.0)
         note = f"Each bar is a query, from the largest {down} to the largest {up}."
-        chart = [Block("bars", charts.bars(changes, page.is_concluded)), Block("note", note)]
-    part = part._replace(blocks=[*chart, Block("filter", "Filter"), *part.blocks])
-    if not page.queries:
-        return part
+        blocks.append(Block("bars", charts.bars(changes, page.is_concluded)))
+        blocks.append(Block("note", note))
+    blocks.append(Block("filter", "Filter"))
+    part = part._replace(blocks=blocks + list(part.blocks))
+    return part._replace(more=[_documents_of_ends(page)]) if page.queries else part
+
+
+def _documents_of_ends(page: NightPage) -> More:
+    """The documents of the first and the last queries of the table."""
     title = "Documents of the lowest and highest scores"
     if page.compares:
         largest = "changes" if page.is_of_catalog else "losses and gains"
         title = f"Documents of the queries with the largest {largest}"
     shown = [_documents(page, query) for query in page.ends]
-    return part._replace(more=[More(title, [Block("documents", shown)])])
+    return More(title, [Block("documents", shown)])
 
 
 def _all_queries_table(page: NightPage) -> Table:
@@ -230,7 +236,7 @@ def _documents(page: NightPage, query: QueryScore) -> Documents:
 
 def _document_table(page: NightPage, lists: QueryLists) -> HtmlTable:
     """The documents by rank, next to the baseline's newest list if it is kept."""
-    headings = [Cell(NUMBER, "rank"), Cell(TEXT, name(page.run)), Cell(NUMBER, "grade")]
+    headings = [Cell(NUMBER, "rank"), Cell(TEXT, name_markup(page.run)), Cell(NUMBER, "grade")]
     if lists.newest:
         headings += [Cell(TEXT, _other_list(page, lists)), Cell(NUMBER, "grade")]
     rows = []
@@ -244,7 +250,7 @@ def _document_table(page: NightPage, lists: QueryLists) -> HtmlTable:
 
 def _other_list(page: NightPage, lists: QueryLists) -> Markup:
     """The heading of the baseline's list: `bm25`, or `hybrid on 19 November`."""
-    run = name(page.baseline.run or page.run)
+    run = name_markup(page.baseline.run or page.run)
     if not lists.newest_on:
         return run
     return marked("{} on {}", run, day(lists.newest_on))

@@ -9,7 +9,7 @@ from ndcg_spark.comparison.human_grades import HumanEstimate
 from ndcg_spark.convention.measures import format_cutoff
 from ndcg_spark.report.sentences import Sentence, sentence
 from ndcg_spark.tables.format import count, difference, level, p_value, score, share
-from ndcg_spark.tables.html import marked, name
+from ndcg_spark.tables.html import marked, name_markup
 from ndcg_spark.tables.table import Table, make_table
 from ndcg_spark.text import day
 
@@ -45,7 +45,7 @@ def judged_by_people(estimate: HumanEstimate) -> Sentence:
     own = estimate.corrected
     kind = kind_of(estimate)
     grades = grades_by_people(estimate)
-    run, than = name(estimate.pair.run), _than(estimate)
+    run, than = name_markup(estimate.pair.run), _than(estimate)
     by_judge = difference(own.machine)
     interval = _interval_in_words(estimate)
     if kind in _SAID:
@@ -81,7 +81,7 @@ def _than(estimate: HumanEstimate) -> Markup:
     pair = estimate.pair
     than = Markup("")
     if pair.run != pair.baseline:
-        than = marked(" than {}", name(pair.baseline))
+        than = marked(" than {}", name_markup(pair.baseline))
     if pair.other != pair.night:
         on = day(pair.other.evaluated_on)
         than = marked("{} on {}", than or Markup(" than"), on)

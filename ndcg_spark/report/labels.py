@@ -11,7 +11,7 @@ from ndcg_spark.config import AttributesConfig
 from ndcg_spark.errors import ConfigurationError, about
 from ndcg_spark.inputs.column_names import resolve_columns
 from ndcg_spark.inputs.query_tables import read_query_table
-from ndcg_spark.tables.html import marked, name
+from ndcg_spark.tables.html import marked, name_markup
 from ndcg_spark.text import rename_advice
 
 #: The columns of a labels file besides query_id.
@@ -31,11 +31,11 @@ class Labels:
     documents: Mapping[str, Label] = dataclasses.field(default_factory=dict)
 
     def query(self, query_id: str) -> Markup:
-        return name(self.queries.get(query_id, query_id))
+        return name_markup(self.queries.get(query_id, query_id))
 
     def document(self, doc_id: str) -> Markup:
         label = self.documents.get(doc_id, Label())
-        shown = name(label.text or doc_id)
+        shown = name_markup(label.text or doc_id)
         # Only web addresses become links, so that a page runs no foreign script.
         if not str(label.link).startswith(("https://", "http://")):
             return shown

@@ -138,9 +138,9 @@ def _sums_to(lists: QueryLists, change: float) -> bool:
     return abs(fsum(row["part"] for row in lists.changes) - change) <= _SUM
 
 
-def _judged_grades(documents: Mapping[str, QueryLists]) -> set[float]:
+def _judged_grades(documents: Mapping[str, QueryLists]) -> set[float | None]:
     """The distinct grades of all judgments; clicks have only one."""
-    grades = set()
+    grades: set[float | None] = set()
     for lists in documents.values():
-        grades |= {grade for grade, _ in lists.facts.judged.values()}
+        grades.update(document.grade for document in lists.facts.judged.values())
     return grades

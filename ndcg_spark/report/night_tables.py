@@ -136,11 +136,14 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
     measures = night.measure_set
     measure, cutoff = measures.headline(row["cutoff"] for row in rows)
     column = MEASURES[measure].column
-    best_run, best = None, None
+    best_run = None
+    best = None
     runs = sorted_runs(rows, measure_set=measures)
-    for row in runs[0] if runs else ():
+    rows_of_best = runs[0] if runs else []
+    for row in rows_of_best:
         if row["cutoff"] == cutoff and row.get(column) is not None:
-            best_run, best = row["run"], row[column]
+            best_run = row["run"]
+            best = row[column]
     return {
         "dataset": night.dataset,
         "date": night.evaluated_on,
@@ -223,11 +226,11 @@ def _trend_row(line: TrendLine) -> dict[str, Any]:
         "lowest": min(values, default=None),
         "highest": max(values, default=None),
         "verdict": verdict_in_words(vars(newest)) if newest.verdict else None,
-        **_chained(line),
+        **_values_of_chain(line),
     }
 
 
-def _chained(line: TrendLine) -> dict[str, Any]:
+def _values_of_chain(line: TrendLine) -> dict[str, Any]:
     """The values of a line in units of the newest judgments, if it crosses a change of them."""
     if not any(point.change for point in line.chain):
         return {"chained_since": None, "chained_first": None, "chained_change": None}
@@ -256,7 +259,7 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
     for line in lines:
         measure = measure_at(line.measure, line.cutoff)
         for point in line.points:
-            for happened in _happened(point):
+            for happened in _unusual_events(point):
                 event = _Event(point.date, line.dataset, measure, happened.what, happened.why)
                 runs = runs_of.setdefault(event, [])
                 runs += [run for run in happened.runs or [line.run] if run not in runs]
@@ -285,7 +288,7 @@ class _Happened(NamedTuple):
     runs: Sequence[str] = ()
 
 
-def _happened(point: Point) -> Iterator[_Happened]:
+def _unusual_events(point: Point) -> Iterator[_Happened]:
     """Everything that is worth a row in the table of unusual nights."""
     for note in point.notes:
         yield _Happened("note", note)

@@ -3,7 +3,7 @@
 import base64
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from ndcg_spark.nights.reader import datasets_left_out, read_again, select_night
 from ndcg_spark.report.answer import Answer, answer
 from ndcg_spark.report.cards import layout
 from ndcg_spark.report.console import refuse_unwritable, write_file
+from ndcg_spark.report.labels import Labels
 from ndcg_spark.report.night import NightPage, load_night
 from ndcg_spark.report.outline import Request
 from ndcg_spark.steps import hidden, report_step
@@ -126,19 +127,24 @@ def write_report(output: str, html: Path | None, date: str | None, request: Requ
 
 def warn_of_unmatched(parts: Sequence[NightPage], request: Request) -> None:
     """Warn about slices and labels if none of their ids is on the page."""
-    attributes, labels = request.attributes, request.labels
     queries: set[str] = set()
     for part in parts:
         queries.update(query.query_id for query in part.queries)
+    attributes = request.attributes
     if attributes is not None and queries:
         if queries.isdisjoint(attributes["query_id"].to_pylist()):
             report_step("warning", about_unmatched("query_attributes", attributes))
-    labelled = [*labels.queries, *labels.documents]
-    if not labelled or not queries.isdisjoint(labels.queries):
-        return
-    if not any(doc_id in labels.documents for doc_id in _documents_of(parts)):
+    labelled = list(request.labels.queries) + list(request.labels.documents)
+    if labelled and not _has_labelled(queries, parts, request.labels):
         what = f"none of its {len(labelled):,} id(s) matches a query or document on the page"
         report_step("warning", f"labels: {what}, e.g. {labelled[0]}; check its ids")
+
+
+def _has_labelled(queries: Collection[str], parts: Sequence[NightPage], labels: Labels) -> bool:
+    """Whether a query or a document on the page has a label."""
+    if not labels.queries.keys().isdisjoint(queries):
+        return True
+    return not labels.documents.keys().isdisjoint(_documents_of(parts))
 
 
 def _documents_of(parts: Sequence[NightPage]) -> Iterator[str]:

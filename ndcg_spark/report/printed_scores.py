@@ -19,7 +19,14 @@ from ndcg_spark.convention.measures import (
     published,
     written,
 )
-from ndcg_spark.explanation.query import LINE, Explained, Explanation, Facts, changed_documents
+from ndcg_spark.explanation.query import (
+    LINE,
+    Explained,
+    ExplainedBaseline,
+    Explanation,
+    Facts,
+    changed_documents,
+)
 from ndcg_spark.nights.log import Night
 from ndcg_spark.reference import Score
 from ndcg_spark.report.comparisons import (
@@ -37,7 +44,7 @@ from ndcg_spark.schemas import COMPARISONS, DATASET_SCORES, QUERY_SCORES, TO_JUD
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables import format as numbers
 from ndcg_spark.tables.macro import DATASETS, MacroMeans, macro_means
-from ndcg_spark.tables.table import Marked, Table, cell, make_table, shown_value, sorted_runs
+from ndcg_spark.tables.table import Marked, Table, cell_text, make_table, shown_value, sorted_runs
 from ndcg_spark.tables.writers import View, aligned, as_json, print_csv
 from ndcg_spark.text import masked, message
 from ndcg_spark.tolerance import EQUAL
@@ -243,12 +250,13 @@ def paper_table(
         columns.append(_Column(MEASURES[name].column, cutoff, heading))
     counts = differing_counts(rows, [(column.measure, column.cutoff) for column in columns])
     lines = []
-    for run in [*sorted_runs(rows, measure_set), *sorted_runs(macro, measure_set)]:
-        line = {"dataset": run[0]["dataset"], "run": run[0]["run"]}
+    for rows_of_run in sorted_runs(rows, measure_set) + sorted_runs(macro, measure_set):
+        first = rows_of_run[0]
+        line = {"dataset": first["dataset"], "run": first["run"]}
         for column in columns:
-            line[column.heading] = _marked_score(run, column, marks or {})
+            line[column.heading] = _marked_score(rows_of_run, column, marks or {})
         for count in counts:
-            line[count] = _largest(run, count)
+            line[count] = _largest(rows_of_run, count)
         lines.append(line)
     for column in columns:
         # A higher value for these is neither better nor worse.
@@ -419,7 +427,7 @@ def _json_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
 
 def _cells(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[list[str]]:
     for row in rows:
-        yield [cell(name, row[name]) for name in columns]
+        yield [cell_text(name, row[name]) for name in columns]
 
 
 def print_check(checked: Mapping[str, Any], style: str | None) -> None:
@@ -447,9 +455,9 @@ def explanation_view(explained: Explained) -> View:
     rows = []
     for one in explained.explanations:
         run = one.facts.run
-        baseline, against = explained.baselines.get(run, (None, ""))
-        tables += _tables(one, baseline, against)
-        values.append(_value(one, baseline, against))
+        baseline = explained.baselines.get(run)
+        tables += _tables(one, baseline)
+        values.append(_value(one, baseline))
         for line in one.lines:
             rows.append({"run": run, **line})
     return View(tables, values, ("run", *LINE), rows)
@@ -464,11 +472,11 @@ class _Part(NamedTuple):
     sentences: Sequence[str] = ()
 
 
-def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> list[Table]:
-    """The ranking, and the other parts that have rows. `against`: the baseline in words."""
+def _tables(explanation: Explanation, baseline: ExplainedBaseline | None) -> list[Table]:
+    """The ranking, and the other parts that have rows."""
     parts = list(_parts(explanation))
     if baseline is not None:
-        parts.append(_compared(explanation.facts, baseline, against))
+        parts.append(_changes_part(explanation.facts, baseline.facts, baseline.name))
     tables = [_ranking(explanation)]
     for part in parts:
         if part.rows:
@@ -525,7 +533,7 @@ def _parts(explanation: Explanation) -> Iterator[_Part]:
     yield _Part("Unjudged documents", unjudged, ("doc_id", "rank"))
 
 
-def _compared(facts: Facts, baseline: Facts, against: str) -> _Part:
+def _changes_part(facts: Facts, baseline: Facts, against: str) -> _Part:
     """The documents that changed, and the sum of their changes."""
     moved = []
     for row in changed_documents(facts, [baseline]):
@@ -548,7 +556,7 @@ def _sum_of_changes(measure: str, score: Score, before: Score) -> str:
     return changed
 
 
-def _value(explanation: Explanation, baseline: Facts | None, against: str) -> dict[str, Any]:
+def _value(explanation: Explanation, baseline: ExplainedBaseline | None) -> dict[str, Any]:
     """The JSON value of an explanation."""
     facts = explanation.facts
     value: dict[str, Any] = {
@@ -566,6 +574,6 @@ def _value(explanation: Explanation, baseline: Facts | None, against: str) -> di
     }
     value["unjudged"] = [{"doc_id": row.doc_id, "rank": row.rank} for row in explanation.unjudged]
     if baseline is not None:
-        value["baseline"] = {"run": against, **vars(baseline.score)}
-        value["changes"] = changed_documents(facts, [baseline])
+        value["baseline"] = {"run": baseline.name, **vars(baseline.facts.score)}
+        value["changes"] = changed_documents(facts, [baseline.facts])
     return value

@@ -47,7 +47,11 @@ def notes_on_pairs(compared: Iterable[Row], scores: Iterable[Row]) -> list[str]:
         other = means.get((row["dataset"], row["baseline"], row["cutoff"]))
         paired = row["queries"]
         # The means in the table then already cover the test's queries.
-        if _counted(own, row["measure"]) == _counted(other, row["measure"]) == paired:
+        if (
+            _queries_of_mean(own, row["measure"])
+            == _queries_of_mean(other, row["measure"])
+            == paired
+        ):
             continue
         note = f"{row['run']}: the test uses only the {paired:,} queries that have a score from "
         note += f"both {row['run']} and {row['baseline']}; over these, their means are"
@@ -55,7 +59,7 @@ def notes_on_pairs(compared: Iterable[Row], scores: Iterable[Row]) -> list[str]:
     return [f"{note} {', '.join(means)}" for note, means in notes.items()]
 
 
-def _counted(means: Row | None, measure: str) -> int | None:
+def _queries_of_mean(means: Row | None, measure: str) -> int | None:
     """The number of queries that a mean in DATASET_SCORES covers."""
     return None if means is None else means.get(counted_in(measure))
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.tables.html import marked, name
+from ndcg_spark.tables.html import marked, name_markup
 from ndcg_spark.text import message
 from ndcg_spark.voices import Give, command_line
 
@@ -61,4 +61,4 @@ def night_command(page: "NightPage", verb: str, options: Mapping[str, Any]) -> M
 
 def slice_name(row: Mapping[str, Any]) -> Markup:
     """`language = de`."""
-    return marked("{} = {}", name(row["attribute"]), name(row["value"]))
+    return marked("{} = {}", name_markup(row["attribute"]), name_markup(row["value"]))

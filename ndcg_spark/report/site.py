@@ -49,7 +49,8 @@ from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.format import difference, score
-from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name, plain_table
+from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name_markup, plain_table
+from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import GOOD, day, from_home, unknown_name
 from ndcg_spark.voices import Notice
 
@@ -207,19 +208,26 @@ def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Ite
 
 def _log_entry(night: Night, is_quoted: bool) -> tuple[str, ...]:
     """Values that reveal whether a night changed, with its notes if a page quotes them."""
-    entry = (night.dataset, night.evaluated_on, night.evaluation_id)
-    if not is_quoted:
-        return entry
-    row = night.row
-    reasons = (row["accepted"] or "", row["acknowledged"] or "")
-    return (*entry, str(row["revision"] or 0), *reasons, *night.notes)
+    entry = [night.dataset, night.evaluated_on, night.evaluation_id]
+    if is_quoted:
+        entry.append(str(night.row["revision"] or 0))
+        entry.append(night.row["accepted"] or "")
+        entry.append(night.row["acknowledged"] or "")
+        entry.extend(night.notes)
+    return tuple(entry)
 
 
 class _PossibleRequest(NamedTuple):
     """The part of a request that some nights can show, and why they cannot show all of it."""
 
     request: Request
-    why_less: Notice | None = None
+    error: ConfigurationError | None = None
+
+    @property
+    def why_less(self) -> Notice | None:
+        if self.error is None:
+            return None
+        return Notice(self.error.sentence, self.error.advice, self.error.option)
 
 
 def _possible_request(
@@ -228,23 +236,34 @@ def _possible_request(
     request: Request,
 ) -> _PossibleRequest:
     """The request, without its baseline or its run if one of the nights lacks it."""
+    without_baseline = dataclasses.replace(request, baseline=None, baseline_date=None)
+    without_run = dataclasses.replace(without_baseline, run=None)
+    errors: list[ConfigurationError] = []
+    for possible in (request, without_baseline, without_run):
+        error = _error_of(possible, history, nights)
+        if error is None:
+            return _PossibleRequest(possible, errors[0] if errors else None)
+        errors.append(error)
+    raise errors[-1]
+
+
+def _error_of(
+    request: Request, history: History, nights: Sequence[Night]
+) -> ConfigurationError | None:
+    """Why some of the nights cannot show all of a request; None if they can."""
     try:
         for night in nights:
             outline(history, night, request)
-        return _PossibleRequest(request)
     except ConfigurationError as error:
-        less = dataclasses.replace(request, baseline=None, baseline_date=None)
-        if less == request:
-            less = dataclasses.replace(request, run=None)
-        if less == request:
-            raise
-        possible = _possible_request(history, nights, less)
-        return possible._replace(why_less=Notice(error.sentence, error.advice, error.option))
+        return error
+    return None
 
 
 def _refuse_unknown(request: Request, nights: Sequence[Night], history: History) -> None:
     """Raise ConfigurationError for a run or a date that no night has."""
-    runs = {row["run"] for night in nights for row in history.scores(night)}
+    runs: set[str] = set()
+    for night in nights:
+        runs.update(row["run"] for row in history.scores(night))
     for option, run in (("run", request.run), ("baseline", request.baseline)):
         if run is not None and run not in runs:
             raise unknown_name(option, "run", run, runs)
@@ -330,9 +349,9 @@ class _Row:
         verdict = marked('<b class="{}">{}</b>', self.label.tone, self.label.text)
         return [
             Cell(TEXT, date),
-            Cell(TEXT, name(self.dataset)),
+            Cell(TEXT, name_markup(self.dataset)),
             Cell(marked(' data-verdict="{}"', self.label.text), verdict),
-            Cell(TEXT, name(self.run)),
+            Cell(TEXT, name_markup(self.run)),
             Cell(NUMBER, self.score),
             Cell(NUMBER, self.difference),
             Cell(TEXT, self.happened),
@@ -370,7 +389,7 @@ def _acknowledgements(nights: Sequence[Night]) -> list[Markup]:
     for known in acknowledged_now(nights):
         text = "{}: the loss of {} is acknowledged until {}: {}"
         dates = (day(known.night.evaluated_on), day(known.until))
-        found.append(marked(text, name(known.night.dataset), *dates, known.reason))
+        found.append(marked(text, name_markup(known.night.dataset), *dates, known.reason))
     return found
 
 
@@ -464,7 +483,7 @@ class _DatasetIndex:
             yield self._card(line)
 
     def _card(self, line: TrendLine) -> _Card:
-        names = (name(line.dataset), self.page.measure, name(line.run))
+        names = (name_markup(line.dataset), self.page.measure, name_markup(line.run))
         tone = "mid"
         if line.run == self.page.run:
             tone = words.verdict_label(self.page.record).tone
@@ -521,14 +540,11 @@ class _DatasetIndex:
     def _page_run_or_best(self, steps: Mapping[str, _Step]) -> str:
         if self.page.run in steps:
             return self.page.run
-        scores = []
+        scores = {}
         for run, step in steps.items():
             if step.now is not None:
-                scores.append((step.now.value or 0.0, run))
-        if not scores:
-            return self.page.run
-        _, best = max(scores)
-        return best
+                scores[run] = step.now.value
+        return min(scores, key=lambda run: best_first(scores[run], run), default=self.page.run)
 
     def _standing_out(self, steps: Mapping[str, _Step], first: str) -> Markup:
         """Why the first run's score stands out, and other runs whose scores stand out."""
@@ -542,7 +558,7 @@ class _DatasetIndex:
                     why.insert(0, f"different {' and '.join(now.breaks)}")
                 about_first = [Markup.escape("; ".join(why))] if why else []
             elif why:
-                text = marked("{}: {} ({})", name(run), shown.text, "; ".join(why))
+                text = marked("{}: {} ({})", name_markup(run), shown.text, "; ".join(why))
                 others.append((shown.change, run, text))
         # The largest loss comes first.
         texts = about_first + [text for _, _, text in sorted(others)]

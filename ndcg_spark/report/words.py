@@ -16,7 +16,7 @@ from ndcg_spark.report.sentences import (
     slice_name,
 )
 from ndcg_spark.tables.format import count, difference, part, score, share
-from ndcg_spark.tables.html import joined, marked, name
+from ndcg_spark.tables.html import joined, marked, name_markup
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import day
 from ndcg_spark.tolerance import DECIMALS
@@ -266,9 +266,9 @@ def unanswered(page: "NightPage") -> Sentence | None:
     most = f"{found.before:,}"
     if found.before and len(page.baseline.nights) > 1:
         most = f"at most {most}"
-    other = name(page.baseline.run) if page.baseline.run else "before"
+    other = name_markup(page.baseline.run) if page.baseline.run else "before"
     text = "{} returned nothing for {:,} of {:,} queries ({}: {}){}."
-    values = (name(page.run), found.now, queries, other, most, _part_of("loss", found.share))
+    values = (name_markup(page.run), found.now, queries, other, most, _part_of("loss", found.share))
     return sentence("unanswered", text, *values)
 
 
@@ -282,7 +282,9 @@ def answered(page: "NightPage") -> Sentence | None:
     text = "{} has results again for {} that had none, out of {:,}{}."
     queries = count(again.queries, "query", "queries")
     share_of_gain = _part_of("gain", again.share)
-    return sentence("answered", text, name(page.run), queries, compared_queries, share_of_gain)
+    return sentence(
+        "answered", text, name_markup(page.run), queries, compared_queries, share_of_gain
+    )
 
 
 def _part_of(what: str, value: float) -> str:
@@ -532,12 +534,15 @@ class NightScore(NamedTuple):
 
 def night_score(before: Point | None, now: Point | None, margin: float) -> NightScore:
     """A run's score tonight. `margin`: the smallest change that is worth a sentence."""
-    was = before.value if before else None
-    if now is None or now.value is None:
-        return _no_score(was, has_returned_nothing=now is not None and is_silent(now))
+    value_before = None if before is None else before.value
+    if now is None:
+        return _no_score("no score", value_before)
+    if now.value is None:
+        text = "returned nothing" if is_silent(now) else "no score"
+        return _no_score(text, value_before)
     change = 0.0
-    if was is not None and not now.breaks:
-        change = now.value - was
+    if value_before is not None and not now.breaks:
+        change = now.value - value_before
     why = [text for _, text in now.flags]
     if not why and abs(change) > margin:
         way = "up" if change > 0 else "down"
@@ -545,8 +550,7 @@ def night_score(before: Point | None, now: Point | None, margin: float) -> Night
     return NightScore(change, score(now.value), why)
 
 
-def _no_score(was: float | None, has_returned_nothing: bool) -> NightScore:
-    text = "returned nothing" if has_returned_nothing else "no score"
-    if was is None:
+def _no_score(text: str, value_before: float | None) -> NightScore:
+    if value_before is None:
         return NightScore(0.0, text)
-    return NightScore(-was, text, [f"{score(was)} the night before"])
+    return NightScore(-value_before, text, [f"{score(value_before)} the night before"])

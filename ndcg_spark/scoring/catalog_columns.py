@@ -73,15 +73,15 @@ def with_items(documents: DataFrame, items: EngineItems | None, measures: Measur
     if items is None or not names:
         return documents
     columns = [column for column in items.table.columns if column not in ("doc_id", IN_CATALOG)]
-    joined = _joined(items, documents, columns)
+    joined = _join_items(items, documents, columns)
     added: dict[str, Column] = {}
     for name in names:
         if name != "categories":
-            added |= _added(name, items.items, measures)
+            added |= _values_of_document(name, items.items, measures)
     return joined.withColumns(added) if added else joined
 
 
-def _added(name: str, items: ItemTable, measures: MeasureSet) -> dict[str, Column]:
+def _values_of_document(name: str, items: ItemTable, measures: MeasureSet) -> dict[str, Column]:
     """The value that a document adds to a mean, and 1, or null if the document is not counted."""
     value = F.col(f"{name}_value")
     unknown = items.value_of_unknown(name, measures.options)
@@ -93,7 +93,7 @@ def _added(name: str, items: ItemTable, measures: MeasureSet) -> dict[str, Colum
     return {f"{name}_value": value, f"{name}_counted": counted}
 
 
-def _joined(items: EngineItems, documents: DataFrame, columns: Sequence[str]) -> DataFrame:
+def _join_items(items: EngineItems, documents: DataFrame, columns: Sequence[str]) -> DataFrame:
     """All documents, with these columns of their items."""
     # If a column is constant before an outer join, the embedded engine assumes that it is constant
     # after the join; see `lists._with_judgments`.
@@ -114,30 +114,35 @@ def run_measures(
     The cutoff is 0 for the whole ranking. A measure is null if it was not requested or is
     undefined. unknown_items is null without items.
     """
-    cutoffs = measures.cutoffs_for(*measures.of_catalog)
     run_key = ["run", *key[:-1]]
-    with_lengths = lists.selectExpr(*run_key, DOCUMENTS, f"size({DOCUMENTS}) as length")
-    documents = documents_of(with_lengths, [*run_key, "length"])
-    documents = documents.where(within(RANK, cutoffs[-1]))
-    # One row per run and item, then one row per run.
-    shown = documents.groupBy(*run_key, "doc_id").agg(*_by_item(cutoffs, measures))
-    shown = _with_membership(shown, items)
+    cutoffs = measures.cutoffs_for(*measures.of_catalog)
+    shown = _with_membership(_shown_items(lists, run_key, cutoffs, measures), items)
     totals = shown.groupBy(*run_key).agg(*_by_run(cutoffs, measures))
     catalog_size = 0 if items is None else items.items.catalog_size
     at_cutoffs = ", ".join(_at_cutoff(k, measures, catalog_size) for k in cutoffs)
     exploded = totals.selectExpr(*run_key, "lists", f"explode(array({at_cutoffs})) as at")
-    long = exploded.selectExpr(*run_key, "lists", "at.*")
+    by_cutoff = exploded.selectExpr(*run_key, "lists", "at.*")
     values = {name: f"nullif({name}, {_NOTHING})" for name in RUN_COLUMNS}
     if items is None:
         values["unknown_items"] = sql.null("bigint")
-    return long.withColumns(sql.columns(values))
+    return by_cutoff.withColumns(sql.columns(values))
+
+
+def _shown_items(
+    lists: DataFrame, run_key: list[str], cutoffs: Sequence[Cutoff], measures: MeasureSet
+) -> DataFrame:
+    """One row per run and item that one of its lists shows, with the aggregates of `_by_item`."""
+    with_lengths = lists.selectExpr(*run_key, DOCUMENTS, f"size({DOCUMENTS}) as length")
+    documents = documents_of(with_lengths, [*run_key, "length"])
+    within_deepest = documents.where(within(RANK, cutoffs[-1]))
+    return within_deepest.groupBy(*run_key, "doc_id").agg(*_by_item(cutoffs, measures))
 
 
 def _with_membership(shown: DataFrame, items: EngineItems | None) -> DataFrame:
     """The items shown by a run with the column IN_CATALOG, which is null without a catalog."""
     if items is None:
         return shown.withColumn(IN_CATALOG, F.lit(None).cast("boolean"))
-    return _joined(items, shown, [IN_CATALOG])
+    return _join_items(items, shown, [IN_CATALOG])
 
 
 def list_means(

@@ -50,37 +50,34 @@ def scores_of_pairs(
     There is one row per run, judged query and cutoff, whether or not the run answered the query.
     """
     run_key = ["run", *query_key]
-    pairs = (
-        runs.join(queries, on=["dataset"], how="inner")
-        if "dataset" in query_key
-        else runs.crossJoin(queries)
-    )
+    if "dataset" in query_key:
+        pairs = runs.join(queries, on=["dataset"], how="inner")
+    else:
+        pairs = runs.crossJoin(queries)
     # After the join, because lists of unjudged queries are never refused.
     joined = pairs.join(scores, on=run_key, how="left")
     table = lists.refuse_returned_twice(joined, run_key, convention, cutoffs)
     if measures.beside_ndcg:
         table = _with_measures(table, run_key, convention, measures)
-    at = ", ".join(_at_cutoff(k, measures) for k in cutoffs)
     kept = [*run_key, "judgments_hash"]
-    long = table.selectExpr(
-        *kept,
-        f"{lists.DISTINCT} is not null as answered",
-        f"explode(array({at})) as at",
-    ).selectExpr(*kept, "answered", "at.*")
+    answered = f"{lists.DISTINCT} is not null as answered"
+    at_cutoffs = ", ".join(_at_cutoff(k, measures) for k in cutoffs)
+    exploded = table.selectExpr(*kept, answered, f"explode(array({at_cutoffs})) as at")
+    long = exploded.selectExpr(*kept, "answered", "at.*")
     columns = {
         "cutoff": "nullif(cutoff, 0)",
         "status": _status(convention),
         "ndcg": _ndcg(convention, [*run_key, "cutoff"]),
-        "judged_discount_share": _given("judged_discount_share"),
+        "judged_discount_share": _null_if_nothing("judged_discount_share"),
     }
     for name in measures.columns:
-        columns[name] = _given(name)
+        columns[name] = _null_if_nothing(name)
     return long.selectExpr(
         *kept, "returned", "judged", "dcg", "ideal_dcg", "cg", *sql.named(columns)
     )
 
 
-def _given(name: str) -> str:
+def _null_if_nothing(name: str) -> str:
     """A column of the structs of `_at_cutoff`, with _NOTHING replaced by null."""
     return f"nullif({name}, {_NOTHING})"
 
@@ -94,8 +91,14 @@ def _ndcg(convention: Convention, key: Sequence[str]) -> str:
     ]
     refused = refusal_sql(NOT_FINITE, key)
     ndcg = f"case when {sql.conjunction(finite)} then {quotient} else {refused} end"
-    nothing = _without_gain(convention)
-    return _by_policy(ndcg, _has_no_gain(convention), nothing, _MISSING, convention, key)
+    return _by_policy(
+        ndcg,
+        convention,
+        key,
+        is_missing=_MISSING,
+        is_without_gain=_has_no_gain(convention),
+        value_without_gain=_without_gain(convention),
+    )
 
 
 def _has_no_gain(convention: Convention) -> str:
@@ -128,7 +131,8 @@ def _with_measures(
     If a query is left out, all its measures that need judgments are null.
     """
     # `returned` is null for a missing query, and raises for a list with a document twice.
-    missing, without = "returned is null", f"{beside_ndcg.RELEVANT} = 0"
+    is_missing = "returned is null"
+    is_without_gain = f"{beside_ndcg.RELEVANT} = 0"
     columns = {}
     for name, value, measure in beside_ndcg.measure_values(convention, measures):
         if measure.of == "list":
@@ -136,10 +140,16 @@ def _with_measures(
             columns[name] = value
             continue
         computed = f"coalesce({value}, 0D)"
-        nothing = _without_gain(convention) if measure.is_ratio else computed
-        score = _by_policy(computed, without, nothing, missing, convention, key)
+        score = _by_policy(
+            computed,
+            convention,
+            key,
+            is_missing=is_missing,
+            is_without_gain=is_without_gain,
+            value_without_gain=_without_gain(convention) if measure.is_ratio else computed,
+        )
         if convention.missing_query == "zero":
-            score = f"case when {missing} and not {without} then 0D else {score} end"
+            score = f"case when {is_missing} and not {is_without_gain} then 0D else {score} end"
         columns[name] = score
     return table.withColumns(sql.columns(columns))
 
@@ -152,28 +162,29 @@ def _without_gain(convention: Convention) -> str:
 
 def _by_policy(
     value: str,
-    without: str,
-    nothing: str,
-    missing: str,
     convention: Convention,
     key: Sequence[str],
+    *,
+    is_missing: str,
+    is_without_gain: str,
+    value_without_gain: str,
 ) -> str:
     """A query's score by the convention's policies.
 
-    `nothing` is the score of a query `without` relevant documents, unless the query is left out.
+    `value_without_gain` applies if the policy neither leaves such a query out nor refuses it.
     """
     left_out = sql.null("double")
     if convention.no_relevant == "skip":
-        nothing = left_out
+        value_without_gain = left_out
     elif convention.no_relevant == "error":
-        nothing = refusal_sql(NO_RELEVANT, key)
-    score = f"case when {without} then {nothing} else {value} end"
+        value_without_gain = refusal_sql(NO_RELEVANT, key)
+    score = f"case when {is_without_gain} then {value_without_gain} else {value} end"
     if convention.missing_query == "zero":
         return score
     unanswered = left_out
     if convention.missing_query != "skip":
         unanswered = refusal_sql(MISSING_QUERY, key)
-    return f"case when {missing} then {unanswered} else {score} end"
+    return f"case when {is_missing} then {unanswered} else {score} end"
 
 
 def _at_cutoff(cutoff: Cutoff, measures: MeasureSet) -> str:
@@ -218,19 +229,15 @@ class Slices:
         """
         if self.table is None or self.names is None:
             return table
-        nothing = F.array(
-            *(
-                F.lit(row["slice"])
-                for row in self.names.to_pylist()
-                if row["value"] in (None, NO_VALUE)
-            )
-        )
+        without_attributes = []
+        for row in self.names.to_pylist():
+            if row["value"] in (None, NO_VALUE):
+                without_attributes.append(F.lit(row["slice"]))
         joined = self.table.join(table, on=query_key(self.table.columns), how="right")
-        return joined.select(
-            *table.columns, F.explode(F.coalesce("slices", nothing)).alias("slice")
-        )
+        slices = F.coalesce("slices", F.array(*without_attributes))
+        return joined.select(*table.columns, F.explode(slices).alias("slice"))
 
-    def named(self, table: DataFrame) -> DataFrame:
+    def with_names(self, table: DataFrame) -> DataFrame:
         """The table with the columns attribute and value instead of slice."""
         if self.table is None or self.names is None:
             nothing = sql.null("string")
@@ -240,35 +247,45 @@ class Slices:
 
 
 def make_slices(rows: pa.Table, as_dataframe: Callable[[pa.Table], DataFrame]) -> Slices:
-    key, attributes = query_key(rows.column_names), rows["attribute"].unique().to_pylist()
-    if not attributes:
+    """The slices of rows of QUERY_ATTRIBUTES."""
+    if not rows.num_rows:
         return Slices()
+    key = query_key(rows.column_names)
     queries = rows.group_by(key).aggregate([])
-    for name in attributes:
-        has = rows.filter(pc.equal(rows["attribute"], name)).select(key)
-        lacking = queries.join(has, keys=key, join_type="left anti")
-        nothing = {"attribute": name, "value": NO_VALUE}
-        for column, value in nothing.items():
-            lacking = lacking.append_column(column, pa.repeat(value, len(lacking)))
-        rows = pa.concat_tables([rows, lacking])
-    pairs = rows.group_by(["attribute", "value"]).aggregate([]).to_pylist()
-    # The slice `(none)` exists even if no row lacks a value, because queries without a value may
-    # have no row.
-    known = {(row["attribute"], row["value"]) for row in pairs} | {
-        (name, NO_VALUE) for name in attributes
-    }
-    columns = dict(
-        zip(("attribute", "value"), zip((None, None), *sorted(known), strict=True), strict=True)
-    )
-    names = pa.table({"slice": pa.array(range(_ALL, _ALL + 1 + len(known)), pa.int32()), **columns})
-    numbered = rows.join(names, keys=["attribute", "value"], join_type="inner").select(
-        [*key, "slice"]
-    )
-    everything = queries.append_column(
-        "slice", pa.repeat(pa.scalar(_ALL, pa.int32()), len(queries))
-    )
-    numbers = pa.concat_tables([everything, numbered]).group_by(key).aggregate([("slice", "list")])
-    return Slices(names, as_dataframe(numbers.rename_columns([*key, "slices"])))
+    names = _numbered_names(rows)
+    complete = _with_no_values(rows, queries)
+    numbered = complete.join(names, keys=["attribute", "value"], join_type="inner")
+    in_all = queries.append_column("slice", pa.repeat(pa.scalar(_ALL, pa.int32()), len(queries)))
+    pairs = pa.concat_tables([in_all, numbered.select([*key, "slice"])])
+    slices = pairs.group_by(key).aggregate([("slice", "list")])
+    return Slices(names, as_dataframe(slices.rename_columns([*key, "slices"])))
+
+
+def _numbered_names(rows: pa.Table) -> pa.Table:
+    """The attribute and the value of each slice, with its number."""
+    known = set()
+    for row in rows.group_by(["attribute", "value"]).aggregate([]).to_pylist():
+        known.add((row["attribute"], row["value"]))
+        # This slice exists even if no row lacks a value, because queries without a value may have
+        # no row.
+        known.add((row["attribute"], NO_VALUE))
+    names = [{"slice": _ALL, "attribute": None, "value": None}]
+    for number, (attribute, value) in enumerate(sorted(known), _ALL + 1):
+        names.append({"slice": number, "attribute": attribute, "value": value})
+    types = {"slice": pa.int32(), "attribute": pa.string(), "value": pa.string()}
+    return pa.Table.from_pylist(names, pa.schema(types))
+
+
+def _with_no_values(rows: pa.Table, queries: pa.Table) -> pa.Table:
+    """The rows, and a row with NO_VALUE for each query that lacks an attribute."""
+    key = queries.column_names
+    parts = [rows]
+    for attribute in rows["attribute"].unique().to_pylist():
+        with_value = rows.filter(pc.equal(rows["attribute"], attribute)).select(key)
+        lacking = queries.join(with_value, keys=key, join_type="left anti")
+        lacking = lacking.append_column("attribute", pa.repeat(attribute, len(lacking)))
+        parts.append(lacking.append_column("value", pa.repeat(NO_VALUE, len(lacking))))
+    return pa.concat_tables(parts)
 
 
 def means(
@@ -288,7 +305,7 @@ def means(
         key.append("slice")
     rows = slices.cut(query_scores).withColumn("at", F.expr("coalesce(cutoff, 0)"))
     columns = {**_means_of_ndcg(), **_means_of_measures(measures)}
-    return slices.named(rows.groupBy(*key).agg(*sql.aggregates(columns)))
+    return slices.with_names(rows.groupBy(*key).agg(*sql.aggregates(columns)))
 
 
 def _means_of_ndcg() -> dict[str, str]:

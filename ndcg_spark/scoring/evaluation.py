@@ -66,7 +66,7 @@ def query_scores(
     convention, measures = evaluation.convention, evaluation.measures
     cutoffs, depth = evaluation.cutoffs, evaluation.depth
     judged = ideal.judged_documents(judgments, key, convention)
-    graded = beside_ndcg.with_highest_of_query(judged, judgments, key, convention, measures)
+    graded = beside_ndcg.with_highest_grade_column(judged, judgments, key, convention, measures)
     listed = lists.listed_gains(results, graded, key, convention, depth, evaluation.rank, measures)
     listed = catalog_columns.with_items(listed, evaluation.items, measures)
     scores = lists.run_scores(listed, key, convention, cutoffs, depth, measures)
@@ -138,14 +138,12 @@ def ranked_documents(
     judgments: DataFrame, results: DataFrame, evaluation: Evaluation, with_ideal: bool = True
 ) -> DataFrame:
     key = query_key(judgments.columns)
-    convention, depth = evaluation.convention, deepest_finite(evaluation.cutoffs)
+    convention = evaluation.convention
+    depth = deepest_finite(evaluation.cutoffs)
     judged = ideal.judged_documents(judgments, key, convention)
     listed = lists.returned_documents(results, judged, key, convention, depth).where("on_list")
-    listed = (
-        listed
-        if convention.duplicates == "best"
-        else lists.with_single_documents(listed, ["run", *key])
-    )
+    if convention.duplicates != "best":
+        listed = lists.with_single_documents(listed, ["run", *key])
     columns = ("doc_id", "rank", "tied", "tie_group", "score", "relevance", "gain", "discount")
     table = listed.select("run", *key, *columns)
     if with_ideal and not convention.has_own_ideal:

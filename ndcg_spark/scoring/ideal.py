@@ -53,11 +53,11 @@ def gain_sql(relevance: str, convention: Convention) -> str:
     """The gain in SQL, unless it is a user's function."""
     rule, grade = convention.gain, counted_grade(relevance, convention)
     if isinstance(rule, Mapping):
-        return _bounded(_gain_of_table(grade, rule))
-    return _bounded(_computed(GAINS[rule], grade))
+        return _null_if_too_large(_gain_of_table(grade, rule))
+    return _null_if_too_large(_computed(GAINS[rule], grade))
 
 
-def _bounded(worth: str) -> str:
+def _null_if_too_large(worth: str) -> str:
     """The gain; null if it is beyond MAX_GAIN."""
     return f"case when abs({worth}) <= {sql.number(MAX_GAIN)} then {worth} end"
 

@@ -64,8 +64,11 @@ def mark_listed(table: DataFrame, keys: DataFrame, names: Sequence[str], mark: s
 
 def without_repeats(results: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
     """The lists in which no document would be refused, and no rank if ranks decide the order."""
-    repeated = ["doc_id"] if convention.duplicates == "error" else []
-    repeated += ["rank"] if convention.ranks_decide else []
+    repeated = []
+    if convention.duplicates == "error":
+        repeated.append("doc_id")
+    if convention.ranks_decide:
+        repeated.append("rank")
     if not repeated:
         return results
     collected = {name: f"collect_list({name})" for name in repeated}
@@ -114,11 +117,11 @@ def _with_judgments(
     # If a column is constant before an outer join, such as the gain with gain=judged or a grade
     # that all judgments share, the embedded engine assumes that it is constant after the join, and
     # does not sort by it.
-    not_constant = {
-        name: f"case when octet_length(doc_id) >= 0 then {name} end"
-        for name in ("relevance", "gain")
-    }
-    graded, document = judged.withColumns(sql.columns(not_constant)), [*query_key, "doc_id"]
+    not_constant = {}
+    for name in ("relevance", "gain"):
+        not_constant[name] = f"case when octet_length(doc_id) >= 0 then {name} end"
+    graded = judged.withColumns(sql.columns(not_constant))
+    document = [*query_key, "doc_id"]
     if depth is not None and depth <= _SHALLOW:
         return table.join(graded, on=document, how="left")
     return graded.join(table, on=document, how="right")
@@ -215,11 +218,12 @@ def refuse_returned_twice(
     Every sum is needed, because engines drop unused columns.
     """
     kinds = {"dcg": "double", "cg": "double", "judged": "bigint", "judged_discount": "double"}
-    kinds |= {"ideal_dcg": "double"} if convention.has_own_ideal else {}
-    sums = {
-        "returned": "bigint",
-        **{column_at(score, k): kinds[score] for score in kinds for k in cutoffs},
-    }
+    if convention.has_own_ideal:
+        kinds["ideal_dcg"] = "double"
+    sums = {"returned": "bigint"}
+    for score, kind in kinds.items():
+        for k in cutoffs:
+            sums[column_at(score, k)] = kind
     guarded = {}
     for name, kind in sums.items():
         refused = refusal_sql(RETURNED_TWICE, key, kind)
@@ -252,15 +256,13 @@ def returned_documents(
         "doc_id",
         F.col(RANK).alias("rank"),
         F.expr(ranking.is_listed(convention)).alias("on_list"),
-        *(
-            ranking.RETURNED_RANK,
-            ranking.TIE_GROUP,
-            ranking.TIED,
-            "score",
-            "relevance",
-            "gain",
-            "own_gain",
-        ),
+        ranking.RETURNED_RANK,
+        ranking.TIE_GROUP,
+        ranking.TIED,
+        "score",
+        "relevance",
+        "gain",
+        "own_gain",
         discount(RANK, convention).alias("discount"),
     )
 

@@ -35,7 +35,7 @@ def refuse_averaged(convention: Convention, measures: MeasureSet) -> None:
         )
 
 
-def with_highest_of_query(
+def with_highest_grade_column(
     documents: DataFrame,
     judgments: DataFrame,
     key: list[str],
@@ -49,12 +49,12 @@ def with_highest_of_query(
     if not measures.needs_highest_grade or not isinstance(convention.max_grade, str):
         return documents
     # Before a document's grades are merged: the best grade that a judge could give.
-    by_query = key if convention.max_grade == "highest_of_query" else []
     counted = F.expr(counted_grade(HIGHEST, convention))
-    highest = highest_grade(judgments, by_query).withColumn(HIGHEST, counted)
-    if by_query:
-        return highest.join(documents, on=key, how="inner")
-    return F.broadcast(highest).crossJoin(documents)
+    if convention.max_grade == "highest_of_query":
+        highest_of_queries = highest_grade(judgments, key).withColumn(HIGHEST, counted)
+        return highest_of_queries.join(documents, on=key, how="inner")
+    highest_of_all = highest_grade(judgments).withColumn(HIGHEST, counted)
+    return F.broadcast(highest_of_all).crossJoin(documents)
 
 
 def highest_grade(judgments: DataFrame, key: Sequence[str] = ()) -> DataFrame:
@@ -100,7 +100,8 @@ def document_columns(convention: Convention, measures: MeasureSet) -> dict[str, 
 
 def rank_columns(convention: Convention, measures: MeasureSet) -> dict[str, str]:
     """The columns that measures sum over ranks, unless documents already have them."""
-    at, columns = _names(convention), {}
+    at = _names(convention)
+    columns = {}
     for measure in measures.beside_ndcg.values():
         for name, formula in measure.sums.items():
             if formula is not None:

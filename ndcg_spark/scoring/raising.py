@@ -36,7 +36,7 @@ class RaisingTables:
 
 def raise_in_plan(tables: Tables, checks: Checks) -> RaisingTables:
     """The tables, with a plan that raises if a row breaks a rule."""
-    judgments = _refused(tables.judgments, checks.judgments, JUDGMENTS)
+    judgments = _with_refusals(tables.judgments, checks.judgments, JUDGMENTS)
     results = raise_in_results(tables.results, tables.exclude, checks.results)
     return RaisingTables(judgments, results, checks.results.may_have_two_runs)
 
@@ -48,14 +48,14 @@ def raise_in_results(
 
     Duplicate documents are found later, when the lists are ranked.
     """
-    rows = _refused(results, checks.tests, RESULTS)
+    rows = _with_refusals(results, checks.tests, RESULTS)
     if exclude is None:
         return rows
-    excluded = _refused(exclude, checks.exclude_tests, EXCLUDE)
+    excluded = _with_refusals(exclude, checks.exclude_tests, EXCLUDE)
     return rows_without_keys(rows, excluded, checks.exclude_key)
 
 
-def _refused(table: UserTable, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
+def _with_refusals(table: UserTable, tests: Sequence[RowTest], schema: pa.Schema) -> DataFrame:
     """The table in the schema's types. Rows are tested first, so that messages show
     them raw.
     """

@@ -97,7 +97,7 @@ def refuse_rows(table: DataFrame, tests: Sequence[RowTest], name: str) -> DataFr
     for column in columns:
         rules = [rule for rule, _ in tests if _guards(rule, column, columns_with_rules)]
         refusals = {rule.code: _row_refusal(rule, name, column, kinds) for rule in rules}
-        guarded[column] = _guarded(column, refusals)
+        guarded[column] = _value_or_refusal(column, refusals)
     return table.withColumns(breaks).selectExpr(*sql.named(guarded))
 
 
@@ -122,7 +122,7 @@ def _row_refusal(rule: Rule, table: str, column: str, kinds: Mapping[str, str]) 
     return refusal_sql(why, shown_columns(kinds), kinds[column], line)
 
 
-def _guarded(column: str, refusals: Mapping[str, str]) -> str:
+def _value_or_refusal(column: str, refusals: Mapping[str, str]) -> str:
     """The column in SQL, or the refusal of the first rule that a row breaks.
 
     `refusals` has the refusals by the code of their rule.

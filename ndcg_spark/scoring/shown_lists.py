@@ -31,7 +31,7 @@ def shown_lists(
     if depth is not None and rank is list_by_list and ranking.is_list_by_list(convention, depth):
         found = ranking.sorted_lists(results, key, convention, depth)
     else:
-        found = _collected(results, key, convention, depth, rank)
+        found = _collect_lists(results, key, convention, depth, rank)
     if convention.duplicates == "best":
         return found
     refused = refusal_sql(RETURNED_TWICE, key, "array<string>")
@@ -39,7 +39,7 @@ def shown_lists(
     return found.selectExpr(*key, f"{guarded} as {DOCUMENTS}")
 
 
-def _collected(
+def _collect_lists(
     results: DataFrame, key: list[str], convention: Convention, depth: Cutoff, rank: Ranker
 ) -> DataFrame:
     """The lists, collected from ranked rows."""

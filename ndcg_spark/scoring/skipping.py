@@ -59,17 +59,15 @@ class Pruning:
         """The aggregates that count needed lists that may not be in rank order, as `untrusted`."""
         rank = typed("rank", types)
         is_near = F.coalesce(rank <= self.depth, F.lit(False))
-        key = (
-            -rank.cast("double") if self.convention.ranks_decide else _score(types, self.convention)
-        )
+        if self.convention.ranks_decide:
+            key = -rank.cast("double")
+        else:
+            key = _score(types, self.convention)
         too_few = F.col("near_rows") < F.least("good", F.lit(self.depth))
         # Rows with equal scores are in rank order only if ranks break ties.
-        by_rank = self.convention.order == "score" and self.convention.ties == "rank"
-        mixed = (
-            F.col("worst_near") < F.col("best_far")
-            if by_rank
-            else F.col("worst_near") <= F.col("best_far")
-        )
+        mixed = F.col("worst_near") <= F.col("best_far")
+        if self.convention.order == "score" and self.convention.ties == "rank":
+            mixed = F.col("worst_near") < F.col("best_far")
         refuted = too_few | F.coalesce(mixed, F.lit(False))
         is_needed = F.lit(True) if self.for_all else F.col("judged").isNotNull()
         return Aggregates(
@@ -80,7 +78,9 @@ class Pruning:
 
     def kept(self, results: DataFrame, untrusted: Collection[str]) -> DataFrame:
         near = F.col("rank") <= self.depth
-        return results.where(near | F.col("run").isin(*untrusted) if untrusted else near)
+        if not untrusted:
+            return results.where(near)
+        return results.where(near | F.col("run").isin(*untrusted))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,16 +107,15 @@ class Floors:
             "ranked_by": _score(types, self.convention),
             "bucket": row.bitwiseAND(F.lit(self.buckets - 1)),
         }
-        best = (
-            F.max(F.when(F.col("bucket") == at, F.col("ranked_by"))) for at in range(self.buckets)
-        )
         lowest = F.lit(float("-inf"))
-        # On Sail, the maximum of minus infinity is the lowest double, so results below it would be
-        # lost.
-        finite = (
-            F.when(score > F.lit(-sys.float_info.max), score).otherwise(lowest) for score in best
-        )
-        descending = F.sort_array(F.array(*finite), asc=False)
+        best_of_buckets = []
+        for at in range(self.buckets):
+            best = F.max(F.when(F.col("bucket") == at, F.col("ranked_by")))
+            # On Sail, the maximum of minus infinity is the lowest double, so results below it would
+            # be lost.
+            is_finite = best > F.lit(-sys.float_info.max)
+            best_of_buckets.append(F.when(is_finite, best).otherwise(lowest))
+        descending = F.sort_array(F.array(*best_of_buckets), asc=False)
         return Aggregates(columns, {FLOOR: F.get(descending, F.lit(self.depth - 1))}, {})
 
     def kept(self, results: DataFrame, lists: DataFrame) -> DataFrame:

@@ -115,7 +115,7 @@ class ListJudge:
                 ours = self._scorer.score(at, trial.convention, depth)
                 if ours is None:
                     # The convention refuses the list.
-                    yield Compared(place, self.targets.scores.get(place), None, True)
+                    yield Compared(place, self.targets.scores.get(place), None, differs=True)
                 else:
                     yield compare_score(place, ours, self.targets, self.absent)
 
@@ -194,7 +194,7 @@ class RunMeans:
                 yield Compared(place, given, mean, differs)
             else:
                 # No query is in the mean, or the convention refuses one.
-                yield Compared(place, given, None, True)
+                yield Compared(place, given, None, differs=True)
 
     def _means_of(self, place: ScoreKey, convention: Convention) -> Sequence[float]:
         """Return a run's mean at every cutoff, which is not finite if there is no mean."""
@@ -350,7 +350,7 @@ class ScoreJudge:
         if found is None:
             # The convention refuses the inputs, so any score stands for all.
             place = next(iter([*self.targets.scores, *self.targets.means]))
-            yield Compared(place, None, None, True)
+            yield Compared(place, None, None, differs=True)
             return
         if self.targets.scores:
             for place, ours in found.items():
@@ -382,7 +382,8 @@ def compare_score(place: ScoreKey, ours: Ours, targets: Targets, absent: Absent)
             has_empty_score = place in targets.scores
             is_left_out = has_empty_score
         # If the job has left the query out, the convention must do so as well.
-        return Compared(place, None, ours.ndcg, is_left_out and ours.ndcg is not None)
+        differs = is_left_out and ours.ndcg is not None
+        return Compared(place, None, ours.ndcg, differs)
     differs = ours.ndcg is None or abs(ours.ndcg - given) > targets.tolerance
     return Compared(place, given, ours.ndcg, differs)
 
@@ -391,6 +392,7 @@ def compare_mean(place: ScoreKey, scores: Sequence[float], targets: Targets) -> 
     """Return a run's mean, compared with the mean of our `scores`."""
     given = targets.means[place]
     if not scores:
-        return Compared(place, given, None, True)
+        return Compared(place, given, None, differs=True)
     mean = math.fsum(scores) / len(scores)
-    return Compared(place, given, mean, abs(mean - given) > targets.mean_tolerance)
+    differs = abs(mean - given) > targets.mean_tolerance
+    return Compared(place, given, mean, differs)

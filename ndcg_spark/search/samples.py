@@ -83,16 +83,17 @@ class ListSample:
 
         Return None if the convention refuses a list.
         """
-        depths = self._targets.cutoffs if self._targets.knows_cutoffs else list(cutoffs)
-        ours = self._scorer.scores(convention, depths)
+        has_given_cutoffs = self._targets.knows_cutoffs
+        scored_at = self._targets.cutoffs if has_given_cutoffs else list(cutoffs)
+        ours = self._scorer.scores(convention, scored_at)
         if ours is None:
             return None
         # If the convention skips a list, its difference is the largest one.
         ours = np.where(np.isnan(ours), np.inf, ours)
-        if self._targets.knows_cutoffs:
-            # The cutoffs to try do not matter.
+        if has_given_cutoffs:
+            # The given scores have their own cutoffs, so the cutoffs to try do not matter.
             return [self._differences_from(ours)] * len(cutoffs)
-        return [self._differences_from(ours[:, [column]]) for column in range(len(depths))]
+        return [self._differences_from(scores_at[:, np.newaxis]) for scores_at in ours.T]
 
     def _differences_from(self, ours: Floats) -> Floats:
         """Return the differences of the given scores from ours, at most 1.

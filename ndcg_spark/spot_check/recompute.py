@@ -434,32 +434,49 @@ def _differing_lists(
 ) -> Iterator[Difference]:
     """The differences between the scores of these lists and those from plain Python."""
     definition = subject.definition
-    rankings = {pair: _ranking(pair, inputs, definition) for pair in lists}
-    accepted = [ranking for ranking in rankings.values() if ranking]
-    weights = _weights(accepted, definition)
-    items = _items(accepted, definition)
-    hashed = 0
-    for pair, ranking in rankings.items():
-        place = (pair.dataset or subject.dataset, pair.run, pair.query_id)
+    rankings = {}
+    for pair in lists:
+        ranking = _ranking(pair, inputs, definition)
         if ranking is None:
+            place = _place(pair, subject)
             yield Difference(*place, None, "a document twice", "scored", "refused")
-            continue
-        # Hashing takes the most time, so only the first judgments are hashed.
-        hashed += len(ranking.grades)
-        judgments_hash = expected_hash(ranking) if hashed <= _MOST_HASHED else None
+        else:
+            rankings[pair] = ranking
+    weights = _weights(rankings.values(), definition)
+    items = _items(rankings.values(), definition)
+    hashes = _first_hashes(rankings)
+    for pair, ranking in rankings.items():
         grades = [grade for _, grade in inputs.judged.get(pair.query, ())]
         highest = highest_grade(grades, definition.convention)
         for cutoff in definition.cutoffs:
+            place = _place(pair, subject)
             try:
                 expected = expected_row(ranking, definition, cutoff, weights, highest, items)
             except InputError:
                 yield Difference(*place, cutoff, "the query", "scored", "refused")
                 continue
-            if judgments_hash is not None:
-                expected["judgments_hash"] = judgments_hash
+            if pair in hashes:
+                expected["judgments_hash"] = hashes[pair]
             row = actual.get((pair, cutoff))
             for column, engine, python in _differing(row, expected):
                 yield Difference(*place, cutoff, column, engine, python)
+
+
+def _place(pair: Pair, subject: Subject) -> tuple[str, str, str]:
+    """The first fields of a Difference: the dataset, the run and the query_id."""
+    return (pair.dataset or subject.dataset, pair.run, pair.query_id)
+
+
+def _first_hashes(rankings: Mapping[Pair, Ranking]) -> dict[Pair, Expected]:
+    """The judgments_hash of the first lists only, because hashing takes the most time."""
+    hashes = {}
+    documents = 0
+    for pair, ranking in rankings.items():
+        documents += len(ranking.grades)
+        if documents > _MOST_HASHED:
+            break
+        hashes[pair] = expected_hash(ranking)
+    return hashes
 
 
 def _ranking(pair: Pair, inputs: Inputs, definition: Definition) -> Ranking | None:

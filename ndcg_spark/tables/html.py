@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.tables.table import Table, cell
+from ndcg_spark.tables.table import Table, cell_text
 from ndcg_spark.text import printable
 
 #: The longest name that is shown in full, and the longest that is kept in its title.
@@ -30,7 +30,7 @@ class HtmlTable(NamedTuple):
     attributes: Markup
 
 
-def name(text: str) -> Markup:
+def name_markup(text: str) -> Markup:
     """A name in its own element, so that one written from right to left stays in its place."""
     shown = printable(text)
     if len(shown) <= _LONGEST:
@@ -84,12 +84,11 @@ def _html_table(
 
 def _cell(heading: str, value: Any, attributes: Markup) -> Cell:
     if isinstance(value, str) and not isinstance(value, Markup):
-        return Cell(attributes, name(value))
-    shown = cell(heading, value)
+        return Cell(attributes, name_markup(value))
     if isinstance(value, float):
         # The script of a page sorts by this, because rounded values may be equal.
         attributes += Markup(' data-v="{:.6g}"').format(value)
-    return Cell(attributes, shown)
+    return Cell(attributes, cell_text(heading, value))
 
 
 class Block(NamedTuple):

@@ -58,7 +58,7 @@ _YES_NO = {True: "yes", False: "no"}
 _ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost", "higher/tied/lower")
 
 
-def cell(heading: str, value: Any) -> str:
+def cell_text(heading: str, value: Any) -> str:
     """A value as text that cannot control a terminal; our own markup is unchanged."""
     if hasattr(value, "__html__"):
         return value  # type: ignore[no-any-return]  # a Markup, which is a str
@@ -149,7 +149,7 @@ class Table:
         return list(map(self._row_cells, self.rows))
 
     def _row_cells(self, row: Mapping[str, Any]) -> list[str]:
-        return [cell(heading, row[heading]) for heading in self.headings]
+        return [cell_text(heading, row[heading]) for heading in self.headings]
 
 
 def make_table(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.convention.measures import format_cutoff
-from ndcg_spark.tables.table import Marked, Table, cell
+from ndcg_spark.tables.table import Marked, Table, cell_text
 from ndcg_spark.text import printable
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def _markdown(text: str) -> str:
 
 
 def _latex_cell(heading: str, value: Any) -> str:
-    text = _latex(cell(heading, value))
+    text = _latex(cell_text(heading, value))
     if value is not None and (heading == "interval" or not isinstance(value, str)):
         # A minus sign is longer than a hyphen.
         text = text.replace("-", "$-$")

@@ -326,7 +326,7 @@ def world(chance, changes):
 
 def interval(made):
     """From the lowest to the highest that the chain of the lower and of the higher sides say."""
-    many = len(made.pieces[0].apart)
+    many = len(made.pieces[0].differences)
     given = np.zeros(many), everything(range(many)), None, np.zeros(many, np.int64), 0.05
     low, high = (chain_row({}, made, side, *given) for side in (LOW, HIGH))
     return low["interval_low"], high["interval_high"]

@@ -12,6 +12,7 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.explanation.query import (
     ExplainRequest,
     Facts,
+    JudgedDocument,
     ReturnedDocument,
     changed_documents,
     contributions,
@@ -168,5 +169,5 @@ def returned(doc_id, rank, gain, *, relevance=1.0):
 def facts_of_one(documents, gains, cutoff=None, **options):
     """The facts of one small list of the query q."""
     score = Score("scored", 0, 0, 0.0, 1.0, None)
-    judged = {document: (1.0, gain) for document, gain in gains.items()}
+    judged = {document: JudgedDocument(1.0, gain) for document, gain in gains.items()}
     return Facts("d", "r", "q", cutoff, Convention(**options), score, documents, judged)

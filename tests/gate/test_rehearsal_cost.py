@@ -41,25 +41,25 @@ def write(output, nights):
 def computed(monkeypatch, output, nights):
     """How often a rehearsal of nights compares two matrices, and computes slices."""
     write(output, nights)
-    calls = {"apart": 0, "masks": 0}
-    apart, masks = chain.RunScores.apart, against_reference.masks
+    calls = {"differences": 0, "masks": 0}
+    differences, masks = chain.RunScores.differences, against_reference.masks
 
-    def counted_apart(*arguments):
-        calls["apart"] += 1
-        return apart(*arguments)
+    def counted_differences(*arguments):
+        calls["differences"] += 1
+        return differences(*arguments)
 
     def counted_masks(*arguments):
         calls["masks"] += 1
         return masks(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(chain.RunScores, "apart", counted_apart)
+        patch.setattr(chain.RunScores, "differences", counted_differences)
         patch.setattr(against_reference, "masks", counted_masks)
         verdicts = list(rehearse(GATE, committed(str(output)), ComparisonOptions()))
     assert len(verdicts) == nights
     # The first night is the accepted state, which later nights reach across every change.
     assert {verdict.verdict for verdict in verdicts[1:]} == {"pass"}
-    return np.array([calls["apart"], calls["masks"]])
+    return np.array([calls["differences"], calls["masks"]])
 
 
 @pytest.mark.parametrize("nights", [12])

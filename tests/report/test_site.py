@@ -320,3 +320,14 @@ def test_a_site_has_no_parts_of_files_and_pages_that_everybody_may_read(site):
     mask = os.umask(0)
     os.umask(mask)
     assert {file.stat().st_mode & 0o777 for file in site.iterdir()} == {0o666 & ~mask}
+
+
+def test_the_index_shows_the_first_by_name_of_the_best_runs_of_an_earlier_night(tmp_path):
+    (same,) = lists_of({"x": 0.8}, 12).values()
+    night(tmp_path / "out", 0, {"y": same, "x": same})
+    night(tmp_path / "out", 2, lists())
+    write_site(str(tmp_path / "out"), tmp_path / "site", Request())
+    rows = Page(tmp_path / "site" / "index.html").rows
+    (row,) = [row for row in rows if date(0) in row]
+    assert "x" in row
+    assert "y" not in row

@@ -109,8 +109,8 @@ def exchanged_counts(monkeypatch):
 def a_null_read_as_a_number(monkeypatch):
     read = inputs.read_judgments
 
-    def filled(*arguments):
-        source = read(*arguments)
+    def filled(*arguments, **options):
+        source = read(*arguments, **options)
         object.__setattr__(source, "table", source.table.fillna({"relevance": 4.0}))
         return source
 
