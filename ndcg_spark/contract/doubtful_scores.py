@@ -20,7 +20,7 @@ from ndcg_spark.convention.measures import (
     MeasureSet,
     by_depth,
     format_cutoff,
-    written,
+    measure_heading,
 )
 from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.voices import Notice
@@ -71,7 +71,7 @@ def _without_values(rows: Sequence[Row], measures: MeasureSet) -> dict[tuple[str
             of_catalog = column in CATALOG_COLUMNS
             advice = "check the item ids" if of_catalog else "check the grades"
             reason = why_no_value(column, convention), advice
-            reasons.setdefault(reason, []).append(written(name, cutoff))
+            reasons.setdefault(reason, []).append(measure_heading(name, cutoff))
     return reasons
 
 

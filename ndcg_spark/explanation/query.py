@@ -549,9 +549,13 @@ def _change(before: Sequence[_Place], now: _Place) -> Row:
     moved_up = None
     if newest is not None and now.rank is not None:
         moved_up = newest - now.rank
-    on_list = [place for place in (*before, now) if place.rank is not None]
+    relevance = None
+    for place in (*before, now):
+        # A place that is not on a list has no grade, so this is that of the newest list with it.
+        if place.rank is not None:
+            relevance = place.relevance
     return {
-        "relevance": on_list[-1].relevance if on_list else None,
+        "relevance": relevance,
         "rank": now.rank,
         "baseline_rank": newest,
         "moved_up": moved_up,

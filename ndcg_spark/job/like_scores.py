@@ -223,13 +223,17 @@ class _ReadingSearch:
 
     def _separated_by(self, option: str, trial: Trial, other: Trial) -> str:
         """What data would distinguish an exact trial from another one, in words."""
-        judge, targets = self.search.judge, self.inputs.targets
-        needed = separated_by(trial, other, targets.cutoffs if targets.knows_cutoffs else [])
-        is_inert = needed == NOTHING or self.search.is_inert(option)
-        if is_inert or not isinstance(judge, ListJudge):
-            return needed
-        # The lists may contain such data and still not distinguish the two.
-        return judge.what_tells_apart(trial, other) or needed
+        targets, judge = self.inputs.targets, self.search.judge
+        needed_data = separated_by(trial, other, targets.cutoffs if targets.knows_cutoffs else [])
+        if needed_data == NOTHING or self.search.is_inert(option):
+            # The trials have the same score for every list of the job.
+            return needed_data
+        if isinstance(judge, ListJudge):
+            # If a list of the job distinguishes the two, its score is missing or has few digits.
+            lacking_scores = judge.what_scores_lack(trial, other)
+            if lacking_scores:
+                return lacking_scores
+        return needed_data
 
     def _compares_all(self) -> bool:
         """Whether trials are compared on all lists, in this process or by the engine."""

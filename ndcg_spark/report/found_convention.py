@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ndcg_spark.convention.measures import format_cutoff, written
+from ndcg_spark.convention.measures import format_cutoff, measure_heading
 from ndcg_spark.convention.options import show
 from ndcg_spark.errors import InputError
 from ndcg_spark.scratch import write_whole
@@ -60,7 +60,7 @@ def as_value(found: FoundConvention) -> dict[str, Any]:
 
 
 def _sentences(found: FoundConvention) -> Iterator[str]:
-    cutoffs = ", ".join(written("ndcg", cutoff) for cutoff in found.cutoffs)
+    cutoffs = ", ".join(measure_heading("ndcg", cutoff) for cutoff in found.cutoffs)
     yield _answer(found, f"{found.label}, {cutoffs}")
     yield f"In words: {found.convention.formula}"
     what = f"{found.equal:,} of {found.compared:,} scores are equal to {found.tolerance:.1g}"
@@ -180,7 +180,7 @@ def _alternatives_table(found: FoundConvention) -> Table:
 
 def _difference_table(found: FoundConvention, first: Difference) -> Table:
     """The first score that differs: the gains of the list and its ideal ranking."""
-    measure = written("ndcg", first.cutoff)
+    measure = measure_heading("ndcg", first.cutoff)
     place = f"the mean of {first.run}"
     if first.query_id is not None:
         place = f"query {first.query_id} of {first.run}"

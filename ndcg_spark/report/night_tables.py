@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.known_losses import acknowledged_now
 from ndcg_spark.comparison.trend import Point, TrendLine
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, measure_heading
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
 from ndcg_spark.gate.verdict import (
@@ -149,7 +149,7 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
         "reason": night.row["reason"],
         "run": night.row["run"],
         "best_run": best_run,
-        "measure": written(measure, cutoff),
+        "measure": measure_heading(measure, cutoff),
         "best": best,
         "runs": len({row["run"] for row in rows}),
         "queries": max((row["queries"] for row in rows), default=None),

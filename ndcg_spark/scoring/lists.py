@@ -110,7 +110,10 @@ def _with_judgments(
     query_key: list[str],
     depth: int | None = None,
 ) -> DataFrame:
-    """The table, cut at `depth`, with the columns of the judgments, null for unjudged documents."""
+    """The table with the columns of the judgments, which are null for unjudged documents.
+
+    `depth` is the rank at which the table was cut, or None.
+    """
     # If a column is constant before an outer join, such as the gain with gain=judged or a grade
     # that all judgments share, the embedded engine assumes that it is constant after the join, and
     # does not sort by it.
@@ -118,7 +121,9 @@ def _with_judgments(
         name: f"case when octet_length(doc_id) >= 0 then {name} end"
         for name in ("relevance", "gain")
     }
-    graded, document = judged.withColumns(sql.columns(not_constant)), [*query_key, "doc_id"]
+    graded = judged.withColumns(sql.columns(not_constant))
+    document = [*query_key, "doc_id"]
+    # Both joins give the same rows, but the engine needs less memory with the smaller table left.
     if depth is not None and depth <= _SHALLOW:
         return table.join(graded, on=document, how="left")
     return graded.join(table, on=document, how="right")

@@ -103,9 +103,8 @@ class Means:
 
     def expected(self) -> Iterator[tuple[Key, dict[str, Expected]]]:
         """The columns of each row of DATASET_SCORES, except those that cannot be compared."""
-        # Measures other than NDCG that need judgments, and those of the catalog.
-        judged = list(self._measures.of_judgments)
-        unjudged = [name for name in self._measures.beside_ndcg if name not in judged]
+        of_judgments = list(self._measures.of_judgments)
+        of_catalog = [name for name in self._measures.beside_ndcg if name not in of_judgments]
         for key, total in self._totals.items():
             row = {
                 "queries": Expected(total.count.get("ndcg", 0)),
@@ -117,15 +116,15 @@ class Means:
                 "ndcg_stderr": total.standard_error(),
                 "dcg": total.mean("dcg"),
                 "judged_rate": total.ratio("judged", "returned"),
-                "relevant_queries": self._queries_with(judged, key, total),
-                "listed_queries": self._queries_with(unjudged, key, total),
+                "relevant_queries": self._queries_with(of_judgments, key, total),
+                "listed_queries": self._queries_with(of_catalog, key, total),
             }
             for name in self._measures.columns:
                 row[name] = total.mean(name)
             yield key, {name: value for name, value in row.items() if value is not None}
 
     def _queries_with(self, names: Sequence[str], key: Key, total: Total) -> Expected:
-        """How many queries have a value of these measures; null if none of them was requested."""
+        """How many queries have a value of these measures; null if the cutoff has none of them."""
         if key.cutoff not in self._measures.cutoffs_for(*names):
             return Expected(None)
         columns = [self._measures.beside_ndcg[name].column for name in names]
@@ -138,28 +137,28 @@ class Means:
         slices: Sequence[AttributeValue],
     ) -> None:
         """Add up each slice's rows; `slices` are those that the slice numbers refer to."""
-        sums = [(name, kind) for name in columns for kind in ("sum", "count")]
-        sums += [(_size(name), "sum") for name in columns]
-        sums += [("missing", "sum"), ("no_relevant", "sum")]
         variance = ("ndcg", "variance", pc.VarianceOptions(ddof=0))
-        grouped = table.group_by(["dataset", "run", "cutoff", _SLICE]).aggregate([*sums, variance])
+        aggregates: list[tuple[Any, ...]] = [variance, ("missing", "sum"), ("no_relevant", "sum")]
+        for name in columns:
+            aggregates += [(name, "sum"), (name, "count"), (_size(name), "sum")]
+        grouped = table.group_by(["dataset", "run", "cutoff", _SLICE]).aggregate(aggregates)
         for row in grouped.to_pylist():
             attribute, value = slices[row[_SLICE]]
             key = Key(row["dataset"], row["run"], row["cutoff"], attribute, value)
             _merge(self._totals.setdefault(key, Total()), row, columns)
 
 
-def differing_rows(
+def rows_to_compare(
     rows: Iterable[Mapping[str, Any]], means: Means
 ) -> Iterator[tuple[Key, Mapping[str, Any] | None, dict[str, Expected]]]:
-    """Each expected row with the actual row, or None if the actual row is missing."""
-    actual = {}
+    """Each row of DATASET_SCORES, or None if it is missing, with its expected columns."""
+    remaining = {}
     for row in rows:
-        actual[Key(**{name: row[name] for name in Key._fields})] = row
+        remaining[Key(**{name: row[name] for name in Key._fields})] = row
     for key, expected in means.expected():
-        yield key, actual.pop(key, None), expected
-    # A row without queries belongs to a run whose queries are all unjudged.
-    for key, row in actual.items():
+        yield key, remaining.pop(key, None), expected
+    # A row without query scores belongs to a run whose queries are all unjudged.
+    for key, row in remaining.items():
         yield key, row, {"queries": Expected(0), "missing_queries": Expected(0)}
 
 

@@ -31,7 +31,7 @@ from ndcg_spark.spot_check.expected import (
     is_same,
 )
 from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
-from ndcg_spark.spot_check.means import Means, differing_rows
+from ndcg_spark.spot_check.means import Means, rows_to_compare
 from ndcg_spark.spot_check.plain_rows import Judged, Listed, Pair, id_text
 
 #: This process does not read whole tables with more rows than this. Instead, the engine finds the
@@ -511,7 +511,7 @@ def _differing(
 
 def _differing_means(rows: Iterable[Mapping[str, Any]], means: Means) -> Iterator[Difference]:
     """The differences between rows of DATASET_SCORES and the recomputed means."""
-    for key, row, expected in differing_rows(rows, means):
+    for key, row, expected in rows_to_compare(rows, means):
         for column, engine, python in _differing(row, expected):
             name = f"the mean {column}"
             if key.attribute is not None:
