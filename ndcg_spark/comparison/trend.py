@@ -34,11 +34,11 @@ from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.catalog_kinds import catalog_kind
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import (
+    gaps_in_words,
     nights_of_dataset,
     read_again,
     read_dataset_scores,
     returned_nothing,
-    unpublished,
 )
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.text import day, unknown_name
@@ -564,7 +564,7 @@ def lines(
     trends = []
     for name in dict.fromkeys(night.dataset for night in nights):
         trends += history.trends(name, run, measures, last)
-    notes = list(unpublished(history.nights, dataset))
+    notes = list(gaps_in_words(history.nights, dataset))
     notes += _no_values(history, trends)
     notes += _too_few_comparable(trends)
     notes += _too_few_for_level(trends)

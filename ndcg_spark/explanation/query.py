@@ -85,7 +85,7 @@ class Facts:
     judged: Mapping[str, tuple[float, float | None]]
     #: Whether `returned` has the whole list and `judged` has every judged document. A published
     #: night keeps less: both then have only documents within the cutoff.
-    whole: bool = True
+    is_complete: bool = True
 
     @functools.cached_property
     def discounts(self) -> list[float]:
@@ -141,13 +141,13 @@ def query_facts(
     returned: Iterable[Row],
     judged: Iterable[Row],
     convention: Convention,
-    whole: bool = True,
+    is_complete: bool = True,
 ) -> Facts:
     """The facts of one run.
 
     `score` is its QUERY_SCORES row at the cutoff to explain. `returned` has rows from
     `returned_documents` for this run and possibly for others. `judged` has the doc_id, relevance
-    and gain of the query's judged documents. For `whole`, see Facts.
+    and gain of the query's judged documents. For `is_complete`, see Facts.
     """
     documents = []
     for row in returned:
@@ -167,7 +167,7 @@ def query_facts(
         score=reference.Score(**{name: score[name] for name in _SCORE_FIELDS}),
         returned=documents,
         judged={row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
-        whole=whole,
+        is_complete=is_complete,
     )
 
 
@@ -274,8 +274,7 @@ def _best_first(explanation: Explanation) -> tuple[Any, ...]:
 
 def explain(facts: Facts) -> Explanation:
     """Explain a score, without losses if a night does not keep the whole ideal ranking."""
-    is_ideal_known = facts.whole or _is_ideal_kept(facts)
-    if not is_ideal_known:
+    if not facts.is_complete and not _is_ideal_kept(facts):
         return Explanation(facts, _lines(facts, ideal=[]))
     unjudged = [row for row in facts.listed[: facts.cutoff] if row.relevance is None]
     return Explanation(
@@ -302,9 +301,13 @@ def _is_ideal_kept(facts: Facts) -> bool:
 
 
 def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]:
-    """A row per rank of the list or of the ideal ranking, whichever is longer."""
+    """A row per rank of the list or of the ideal ranking, whichever is longer.
+
+    `ndcg` is NDCG with this rank as the cutoff. It is null if `ideal` is empty.
+    """
     lines: list[Row] = []
     dcg = ideal_dcg = 0.0
+    has_ideal_per_cutoff = facts.convention.ideal == "retrieved_at_k"
     ranks = itertools.zip_longest(facts.listed[: facts.cutoff], ideal)
     for rank, (listed, ideal_entry) in enumerate(ranks, 1):
         discount = facts.discounts[rank - 1]
@@ -320,7 +323,8 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
             line["ideal_doc_id"] = document or ANY_RELEVANT
             line["ideal_contribution"] = gain * discount
             ideal_dcg += line["ideal_contribution"]
-        if ideal and facts.convention.ideal == "retrieved_at_k":
+        if ideal and has_ideal_per_cutoff:
+            # The sum so far is part of the ideal of the last cutoff.
             ideal_dcg = _ideal_dcg_at(facts, rank)
         if ideal_dcg:
             line["ndcg"] = dcg / ideal_dcg
@@ -329,7 +333,7 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
 
 
 def _ideal_dcg_at(facts: Facts, rank: int) -> float:
-    """The ideal DCG with this rank as the cutoff, if every cutoff has its own ideal."""
+    """The ideal DCG with this rank as the cutoff."""
     gains = [gain for _, gain in dataclasses.replace(facts, cutoff=rank).ideal]
     return math.fsum(map(operator.mul, gains, facts.discounts))
 
@@ -398,6 +402,7 @@ def _losses(facts: Facts) -> list[Row]:
         row = document.returned
         gain = document.ideal_gain
         if row is not None and row.rank is not None:
+            # A document of the list may have a gain and no place in the ideal ranking.
             gain = row.own_gain
         would_add = 0.0
         if document.ideal_rank is not None:
@@ -466,7 +471,7 @@ def _where(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
     """Where a document is in the list, such as `rank 3`, or why it is not there."""
     convention = facts.convention
     if row is None:
-        return "not returned" if facts.whole else "not within the cutoff"
+        return "not returned" if facts.is_complete else "not within the cutoff"
     if row.rank is not None:
         beyond = "" if facts.is_within(row.rank) else ", beyond the cutoff"
         return f"rank {row.rank}{beyond}"

@@ -35,7 +35,7 @@ _UNVERIFIED = "not verified: "
 #: The entries that a revision can withdraw.
 ACCEPTANCE, ACKNOWLEDGEMENT = "acceptance", "acknowledgement"
 
-_STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
+_FILE_SCHEMA = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})/[^/]+\.parquet")
 _EMPTY = dict.fromkeys(EVALUATIONS.names)
 #: A verdict's columns.
@@ -190,11 +190,11 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
 
 def _current_nights(store: Store, rows: Iterable[Row]) -> Iterator[Night]:
     """The night of each dataset and date, from the log's sorted rows."""
-    evaluation = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
+    evaluation_of = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
     published = [row for row in rows if row["status"] == "published"]
     # A revision that was added while its night expired has no effect.
-    with_first_row = {evaluation(row) for row in published if not row["revision"]}
-    valid = [row for row in published if evaluation(row) in with_first_row]
+    with_first_row = {evaluation_of(row) for row in published if not row["revision"]}
+    valid = [row for row in published if evaluation_of(row) in with_first_row]
     for _, group in itertools.groupby(valid, operator.itemgetter("dataset", "evaluated_on")):
         yield _current_night(store, list(group))
 
@@ -322,7 +322,7 @@ def log_table(rows: Iterable[Row]) -> pa.Table:
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> str:
     """Add rows to the log of a date atomically; return the file's path. Raises FAILURES."""
-    return store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _STORED)
+    return store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _FILE_SCHEMA)
 
 
 def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:

@@ -26,7 +26,7 @@ from ndcg_spark.gate.verdict import (
 )
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.macro_rows import macro_of_nights
-from ndcg_spark.nights.reader import unpublished
+from ndcg_spark.nights.reader import gaps_in_words
 from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.format import count, difference, score
@@ -96,7 +96,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | N
         shown += _macro_rows(nights, means)
         columns = (*columns, DATASETS)
         csv_rows += macro_rows
-    notes = list(unpublished(nights))
+    notes = list(gaps_in_words(nights))
     if not nights:
         notes.insert(0, "there are no nights; check the path")
     notes += _newest_notes(means)

@@ -519,7 +519,7 @@ def _parts(explanation: Explanation) -> Iterator[_Part]:
         formula = "gain * (discount at the ideal rank - discount at its rank)"
         sentence = f"{formula}; in total {numbers.score(total)} = ideal DCG - DCG"
         yield _Part("Losses by document", explanation.losses, _LOSSES, [sentence])
-    limits = [] if facts.whole else [_KEPT_ONLY]
+    limits = [] if facts.is_complete else [_KEPT_ONLY]
     yield _Part("Relevant documents outside the cutoff", explanation.absent, _ABSENT, limits)
     unjudged = [vars(row) for row in explanation.unjudged]
     yield _Part("Unjudged documents", unjudged, ("doc_id", "rank"))
@@ -533,7 +533,7 @@ def _compared(facts: Facts, baseline: Facts, against: str) -> _Part:
         moved.append({**row, "moved": row["moved_up"] or row["what"].replace("_", " ")})
     measure = measure_heading("ndcg", facts.cutoff)
     sentences = [_sum_of_changes(measure, facts.score, baseline.score)]
-    if not (facts.whole and baseline.whole):
+    if not (facts.is_complete and baseline.is_complete):
         sentences.append(_TO_CUTOFF)
     return _Part(f"Compared with {against}", moved, _CHANGES, sentences)
 

@@ -14,6 +14,8 @@ from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.spot_check.expected import Expected, allowed_error
 from ndcg_spark.tolerance import ROUNDING
 
+#: The key of a row of QUERY_SCORES.
+_KEY = ("dataset", "run", "query_id", "cutoff")
 #: The columns of QUERY_SCORES that are always added up; requested measures are added up as well.
 _SUMMED = ("ndcg", "dcg", "ideal_dcg", "returned", "judged")
 #: The column with the number of a row's slice.
@@ -83,6 +85,11 @@ class Total:
             return deviation
         root = math.sqrt(self.count["ndcg"])
         return Expected(deviation.value / root, deviation.allowed / root)
+
+
+def columns_of_means(measures: MeasureSet) -> list[str]:
+    """The columns of QUERY_SCORES that the means are computed from."""
+    return [*_KEY, "status", *_SUMMED, *measures.columns]
 
 
 class Means:
@@ -216,7 +223,7 @@ def _prepared(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     All rows are in slice 0.
     """
     is_in_mean = pc.is_valid(table["ndcg"])
-    arrays = {name: table[name] for name in ("dataset", "run", "query_id", "cutoff")}
+    arrays = {name: table[name] for name in _KEY}
     for name in columns:
         # A query that is left out of the mean ndcg is also left out of the mean dcg.
         values = table[name].cast(pa.float64())

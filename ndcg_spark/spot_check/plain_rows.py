@@ -128,14 +128,16 @@ def _has_valid_numbers(row: StoredRow, convention: Convention) -> bool:
     rank = rank_number(row.get("rank"))
     if convention.needs_rank:
         return rank is not None and rank >= 1
+    # A rank that is not needed may be missing, but must not be anything else.
     return rank is not None or not _has_odd_rank(row)
 
 
 def _has_odd_rank(row: StoredRow) -> bool:
-    """Whether a row has something in its rank column that is not a rank."""
+    """Whether a row without a valid rank has something else in its rank column."""
     value = row.get("rank")
-    # A reader of text keeps a line if one of its fields is not a number.
     if row.get(LINE) is not None:
+        # A reader of text keeps the LINE of a row with a field that is not a number. That field is
+        # null, so this may be the rank.
         return "rank" in row
     if value is None or isinstance(value, int):
         return False
