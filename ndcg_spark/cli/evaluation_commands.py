@@ -226,8 +226,9 @@ def _evaluate_range(
                 # Each date has its own warnings.
                 warnings.clear()
     except (Exception, SystemExit) as error:
-        failed = configs[len(done)]
-        if done:
+        # The engine may also fail to stop, after the last date.
+        failed = configs[min(len(done), len(configs) - 1)]
+        if 0 < len(done) < len(configs):
             advice = f"continue with --from {failed.date}"
             report_step("note", f"the dates before {failed.date} are done; {advice}")
         notify_failure(failed, error, None, is_silent, warnings)

@@ -344,18 +344,21 @@ def contributions(facts: Facts) -> dict[str, float]:
     With averaged ties, a document contributes its gain times the mean discount of the ranks that
     its group shares. The facts must include the tie groups.
     """
-    groups: list[int | None] = list(range(len(facts.listed)))  # each document on its own
+    # Unless ties are averaged, each document is a group of its own.
+    groups: list[int | None] = list(range(len(facts.listed)))
     if facts.convention.ties == "average":
         groups = [row.tie_group for row in facts.listed]
-    discounts_of: dict[int | None, list[float]] = {}
+    discounts_of_groups: dict[int | None, list[float]] = {}
     for row, group, discount in zip(facts.listed, groups, facts.discounts, strict=False):
         # A group may continue below the cutoff, where a document adds nothing.
         counted = discount if facts.is_within(row.rank) else 0.0
-        discounts_of.setdefault(group, []).append(counted)
-    means = {group: math.fsum(shared) / len(shared) for group, shared in discounts_of.items()}
+        discounts_of_groups.setdefault(group, []).append(counted)
+    mean_discounts = {}
+    for group, discounts in discounts_of_groups.items():
+        mean_discounts[group] = math.fsum(discounts) / len(discounts)
     added = {}
     for row, group in zip(facts.listed, groups, strict=True):
-        added[row.doc_id] = row.own_gain * means[group]
+        added[row.doc_id] = row.own_gain * mean_discounts[group]
     return added
 
 

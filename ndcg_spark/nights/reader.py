@@ -217,8 +217,8 @@ def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = 
     for night in sorted(nights):
         if night.evaluated_on < date:
             last_dates[night.dataset] = night.evaluated_on
-    there = datasets_of_date(nights, date)
-    absent = [name for name in last_dates if name not in there]
+    present = datasets_of_date(nights, date)
+    absent = [name for name in last_dates if name not in present]
     if dataset is not None or not absent:
         return None
     example = f"{absent[0]} (its last night is {last_dates[absent[0]]})"
@@ -252,14 +252,15 @@ def _attempt_in_words(row: Mapping[str, Any]) -> str:
 
 
 def gaps_in_words(nights: Nights, dataset: str | None = None) -> list[str]:
-    """Sentences about dates that published nothing, and about unusually long gaps between nights.
+    """Sentences about dates without a night.
 
-    There are at most ten of these. The dates whose log cannot be read come first.
+    First come all dates whose log cannot be read, and then at most ten sentences about evaluations
+    that published nothing and about gaps between nights that are longer than usual.
     """
-    there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
+    published = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
     sentences = []
     for row in failed_attempts(nights, dataset):
-        again = "evaluated again, " if row["evaluated_on"] in there else ""
+        again = "evaluated again, " if row["evaluated_on"] in published else ""
         sentences.append(again + _attempt_in_words(row))
     for name, own in itertools.groupby(nights, key=lambda night: night.dataset):
         if dataset in (None, name):
