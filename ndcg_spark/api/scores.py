@@ -147,7 +147,7 @@ class Scores:
         if measure is None:
             column, cutoff = next(iter(self._columns.values()))
         else:
-            column, cutoff = self._computed(str(measure))
+            column, cutoff = self._column_and_cutoff(str(measure))
         rows = _at(self.query_scores, cutoff)
         has_datasets = rows["dataset"].nunique() > 1
         key = ["dataset", "query_id"] if has_datasets else "query_id"
@@ -155,7 +155,7 @@ class Scores:
         table = table.astype(float).rename_axis(columns=None)
         return table if has_datasets else table.rename_axis(index=None)
 
-    def _computed(self, measure: str) -> tuple[str, Cutoff]:
+    def _column_and_cutoff(self, measure: str) -> tuple[str, Cutoff]:
         """The column and the cutoff of a measure that was computed."""
         parsed = parse_columns(measure, _PARTS, self.measures.options)
         column, text = parsed[0]

@@ -67,7 +67,7 @@ def changes_of_run(
         if facts is None or not is_known or facts["queries_in_both"] < min_queries:
             others.append(after.evaluated_on)
         else:
-            changes[after.evaluated_on] = _change(facts, _allowed(run, metric, after, facts))
+            changes[after.evaluated_on] = _change(facts, _allowed_drop(run, metric, after, facts))
     return changes, others
 
 
@@ -118,7 +118,7 @@ def _change(facts: Mapping[str, Any], allowed: float) -> Change:
     )
 
 
-def _allowed(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:
+def _allowed_drop(run: str, metric: Metric, night: Night, facts: Mapping[str, Any]) -> float:
     """The drop that the strictest check of the night's own gate allows for a run and measure."""
     measure, cutoff = metric
     limits: list[float] = []

@@ -70,12 +70,12 @@ def rows_of_runs(
     for run, other in pairs:
         row: dict[str, Any] = dict.fromkeys((*COMPARISONS.names, *_BESIDE))
         row |= {**key, "run": run, "baseline": other, "measure": measure, "cutoff": cutoff}
-        row |= _compared(own.get(run, _NOTHING), baseline.get(other, _NOTHING))
+        row |= _comparison_columns(own.get(run, _NOTHING), baseline.get(other, _NOTHING))
         rows.append(row)
     return rows
 
 
-def _compared(now: RunNumber, before: RunNumber) -> dict[str, Any]:
+def _comparison_columns(now: RunNumber, before: RunNumber) -> dict[str, Any]:
     """The columns that compare two numbers."""
     row: dict[str, Any] = {
         "mean": now.value,

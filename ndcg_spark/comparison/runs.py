@@ -112,7 +112,7 @@ def compare_sources(
     for source in sorted(own, key=lambda source: source.dataset):
         other = None if others is None else others[source.dataset]
         start = len(comparison.rows)
-        for compared in _compared(source, other, options):
+        for compared in _scores_to_compare(source, other, options):
             _add(comparison, compared, options)
             if compared.sides:
                 tables.match(source.dataset, compared.sides[0].own.queries)
@@ -243,7 +243,7 @@ def _absent_runs(own: Sequence[ScoreSource], options: ComparisonOptions) -> Iter
     for source in own:
         datasets_of_run.update(source.runs)
     usual = [run for run, datasets in datasets_of_run.items() if 2 * datasets >= len(own)]
-    usual = _chosen(usual, options)
+    usual = _requested_runs(usual, options)
     for source in own:
         absent = sorted(set(usual).difference(source.runs, source.silent))
         if absent:
@@ -304,7 +304,7 @@ def _not_evaluated(what: str, metrics: Iterable[Metric]) -> ConfigurationError:
     return ConfigurationError(f"measures: {what} was not evaluated; available: {has}")
 
 
-def _compared(
+def _scores_to_compare(
     source: ScoreSource,
     other: ScoreSource | None,
     options: ComparisonOptions,
@@ -430,10 +430,10 @@ def _metrics(source: ScoreSource, options: ComparisonOptions) -> list[Metric]:
 
 def _asked_runs(source: ScoreSource, options: ComparisonOptions) -> list[str]:
     known = sorted({*source.runs, *source.silent})
-    return _chosen(known, options)
+    return _requested_runs(known, options)
 
 
-def _chosen(runs: Sequence[str], options: ComparisonOptions) -> list[str]:
+def _requested_runs(runs: Sequence[str], options: ComparisonOptions) -> list[str]:
     """These runs, or only those that were requested."""
     if not options.runs:
         return list(runs)
@@ -462,7 +462,7 @@ def _pairs_between(
     runs = _asked_runs(source, options)
     if options.baselines:
         return list(itertools.product(runs, options.baselines))
-    both = set(runs).union(_chosen(other.runs, options))
+    both = set(runs).union(_requested_runs(other.runs, options))
     return [(run, run) for run in sorted(both)]
 
 

@@ -38,7 +38,7 @@ def as_value(found: FoundConvention) -> dict[str, Any]:
     """The result as JSON values."""
     alternatives = []
     for one in found.alternatives:
-        alternatives.append({**one._asdict(), "value": _shown(one)})
+        alternatives.append({**one._asdict(), "value": _value_in_configuration(one)})
     difference = None
     if found.first_difference is not None:
         difference = found.first_difference._asdict()
@@ -135,7 +135,7 @@ def _means_table(found: FoundConvention) -> Table:
     return make_table(rows, names, notes=notes, title="Means")
 
 
-def _shown(one: Alternative) -> str:
+def _value_in_configuration(one: Alternative) -> str:
     """An alternative's value as a configuration would write it."""
     return format_cutoff(one.value) if one.option == "cutoff" else show(one.value)
 
@@ -152,7 +152,7 @@ def _row(found: FoundConvention, one: Alternative) -> dict[str, Any]:
     return {
         "option": one.option,
         "value": _now(found, one.option),
-        "gives_the_same_scores": _shown(one),
+        "gives_the_same_scores": _value_in_configuration(one),
         "separated_by": one.separated_by,
     }
 
@@ -161,7 +161,7 @@ def _alternatives_table(found: FoundConvention) -> Table:
     """A row for each option for which a different value gives the same scores."""
     options: dict[str, list[str]] = {}
     for one in found.alternatives:
-        options.setdefault(one.option, []).append(_shown(one))
+        options.setdefault(one.option, []).append(_value_in_configuration(one))
     separated = {one.option: one.separated_by for one in found.alternatives}
     rows = []
     for option, values in options.items():

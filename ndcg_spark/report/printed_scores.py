@@ -468,7 +468,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     """The ranking, and the other parts that have rows. `against`: the baseline in words."""
     parts = list(_parts(explanation))
     if baseline is not None:
-        parts.append(_compared(explanation.facts, baseline, against))
+        parts.append(_changes_of_documents(explanation.facts, baseline, against))
     tables = [_ranking(explanation)]
     for part in parts:
         if part.rows:
@@ -525,7 +525,7 @@ def _parts(explanation: Explanation) -> Iterator[_Part]:
     yield _Part("Unjudged documents", unjudged, ("doc_id", "rank"))
 
 
-def _compared(facts: Facts, baseline: Facts, against: str) -> _Part:
+def _changes_of_documents(facts: Facts, baseline: Facts, against: str) -> _Part:
     """The documents that changed, and the sum of their changes."""
     moved = []
     for row in changed_documents(facts, [baseline]):

@@ -172,11 +172,11 @@ def excluded_documents(rows: Iterable[StoredRow], datasets: Iterable[str | None]
 def same_values(row: StoredRow) -> tuple[Any, ...]:
     """The values of a row, which are equal even if two files store them with different types."""
     ids = [id_text(row.get(name)) for name in ("dataset", "run", "query_id", "doc_id")]
-    numbers = [_comparable(row.get(name)) for name in ("relevance", "score", "rank")]
+    numbers = [_comparable_number(row.get(name)) for name in ("relevance", "score", "rank")]
     return tuple(ids) + tuple(numbers)
 
 
-def _comparable(value: Any) -> float | str | None:
+def _comparable_number(value: Any) -> float | str | None:
     """A number in a form that is equal to itself, which NaN is not."""
     as_double = number(value)
     if as_double is not None and math.isnan(as_double):

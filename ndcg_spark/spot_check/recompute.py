@@ -457,7 +457,7 @@ def _differing_lists(
             if judgments_hash is not None:
                 expected["judgments_hash"] = judgments_hash
             row = actual.get((pair, cutoff))
-            for column, engine, python in _differing(row, expected):
+            for column, engine, python in _differing_columns(row, expected):
                 yield Difference(*place, cutoff, column, engine, python)
 
 
@@ -496,7 +496,7 @@ def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]
     return reference.discounts(depth, definition.convention.discount) if depth else []
 
 
-def _differing(
+def _differing_columns(
     row: Mapping[str, Any] | None, expected: Mapping[str, Expected]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Each column that differs, with the value of the engine and the value of plain Python."""
@@ -511,7 +511,7 @@ def _differing(
 def _differing_means(rows: Iterable[Mapping[str, Any]], means: Means) -> Iterator[Difference]:
     """The differences between rows of DATASET_SCORES and the recomputed means."""
     for key, row, expected in rows_to_compare(rows, means):
-        for column, engine, python in _differing(row, expected):
+        for column, engine, python in _differing_columns(row, expected):
             name = f"the mean {column}"
             if key.attribute is not None:
                 name += f" of {key.attribute}={key.value}"
