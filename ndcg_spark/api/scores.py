@@ -280,10 +280,13 @@ class SparkScores:
         fetched = None
         if self.check is not None:
             fetched = self.check(table, self.query_scores)
-        read = self.query_scores.toArrow if fetched is None else lambda: fetched
+
+        def query_scores() -> pa.Table:
+            return self.query_scores.toArrow() if fetched is None else fetched
+
         scores = Scores(
             table,
-            read,
+            query_scores,
             self.measures,
             attributes=self.attributes,
             items_fingerprint=self.items_fingerprint,

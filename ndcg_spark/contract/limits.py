@@ -170,8 +170,12 @@ def _labels(source: Source, first: Rejection, rows: int) -> list[str]:
         return []
     texts = table.select(F.btrim(text, F.lit(BLANKS)).alias("label")).where("label <> ''")
     found = texts.distinct().limit(_MOST_LABELS + 1).toArrow()["label"].to_pylist()
-    is_number = any(_DECIMAL_COMMA.fullmatch(text) or _NO_VALUE.fullmatch(text) for text in found)
-    return [] if is_number or len(found) > _MOST_LABELS else sorted(found)
+    if len(found) > _MOST_LABELS:
+        return []
+    # Numbers with a decimal comma and signs for a missing value are not labels.
+    if any(_DECIMAL_COMMA.fullmatch(text) or _NO_VALUE.fullmatch(text) for text in found):
+        return []
+    return sorted(found)
 
 
 def refuse_category(results: Source) -> None:

@@ -121,7 +121,8 @@ def wrap_session(session: SparkSession, address: str = "running session") -> Eng
     """The engine of a session, which `close` leaves running."""
     sail = sail_version(session)
     if sail:
-        return Engine(session, "embedded", f"Sail {sail} ({masked(address)})", True)
+        name = f"Sail {sail} ({masked(address)})"
+        return Engine(session, "embedded", name, sees_local_files=True)
     require_new_spark(session)
     has_text_folders = configure(session)
     if not is_classic(session):
@@ -141,8 +142,8 @@ def wrap_session(session: SparkSession, address: str = "running session") -> Eng
         session,
         "spark",
         f"Spark {session.version} ({master})",
-        is_near,
-        storage,
+        sees_local_files=is_near,
+        default_storage=storage,
         has_text_folders=has_text_folders,
     )
 

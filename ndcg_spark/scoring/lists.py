@@ -98,6 +98,7 @@ def listed_gains(
         table = rank(with_listed(results, run_key, convention), run_key, convention, depth)
         table = _with_judgments(table, judged, query_key, depth)
     own_gain = f"coalesce(gain, {sql.number(unjudged_gain(convention))})"
+    # `settle_ties` averages `gain`, but not `own_gain`.
     columns = {"judged": "gain is not null", "own_gain": own_gain, "gain": own_gain}
     document_columns = beside_ndcg.document_columns(convention, measures)
     table = table.withColumns(sql.columns(columns)).withColumns(sql.columns(document_columns))
@@ -130,6 +131,10 @@ def _with_judgments(
 
 
 def with_listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
+    """The table with the column LISTED, unless the convention keeps every document on its list.
+
+    It is true if the convention keeps the document.
+    """
     rules = []
     if convention.exclude_query_as_document:
         rules.append("doc_id != query_id")
