@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 #: It takes a Series of grades or ranks and returns the gain or discount of each.
 Function = Callable[["pd.Series"], "pd.Series"]
 _Functions = Mapping[str, Function]
-#: What a user's code may raise. A script that calls sys.exit must not end an evaluation, which
-#: would publish nothing and could still end with exit code 0.
-_OF_USERS = (Exception, SystemExit)
 
 #: The functions that `replaced` has set, by their names.
 _REPLACED = contextvars.ContextVar[_Functions]("replaced")
@@ -44,7 +41,7 @@ def load_function(name: str) -> Function:
         loaded = getattr(importlib.import_module(module), function)
         if not callable(loaded):
             raise TypeError(f"{function} is not a function")
-    except _OF_USERS as error:  # whatever a user's module raises while it is imported
+    except Exception as error:  # whatever a user's module raises while it is imported
         raise ConventionError(
             f"convention: {name} cannot be imported, {type(error).__name__}: {error}; "
             "put its folder on PYTHONPATH, on a cluster in spark.submit.pyFiles"
@@ -57,7 +54,7 @@ def pack_function(name: str) -> bytes:
     function = load_function(name)
     try:
         return user_modules.packed(function)
-    except _OF_USERS as error:  # whatever a user's objects raise while they are pickled
+    except Exception as error:  # whatever a user's objects raise while they are pickled
         raise ConventionError(
             f"convention: {name} cannot be sent to Python workers, "
             f"{type(error).__name__}: {error}; "
@@ -75,7 +72,7 @@ def call_function(name: str, values: Sequence[float]) -> list[float]:
         results = pd.Series(function(pd.Series(values, dtype="float64"))).astype("float64").tolist()
         if len(results) != len(values) or not all(map(math.isfinite, results)):
             raise ValueError(f"it returns {results[:5]}")
-    except _OF_USERS as error:  # whatever a user's function raises
+    except Exception as error:  # whatever a user's function raises
         raise ConventionError(
             f"convention: {name} fails for {values[0]:g} to {values[-1]:g}, "
             f"{type(error).__name__}: {error}; "

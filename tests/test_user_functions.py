@@ -18,7 +18,6 @@ from ndcg_spark.user_functions import call_function, load_function
 
 LOG3 = math.log2(3)
 MODULE = """
-import sys
 import numpy as np
 import pandas as pd
 
@@ -29,7 +28,6 @@ def unknown_above_one(grades): return grades.where(grades <= 1)
 def words(grades): return pd.Series(["high"] * len(grades))
 def nothing(grades): return pd.Series([], dtype="float64")
 def fails(grades): raise KeyError("grade 9")
-def ends(grades): sys.exit(0)
 not_callable = 5
 """
 
@@ -88,20 +86,7 @@ def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read(use, name,
         use(f"python:{name}")
 
 
-def test_a_function_that_ends_the_process_fails_in_an_engine(session):
-    rows = session.range(1).select(user_function("python:house_gains.ends", F.col("id")))
-    with pytest.raises(Exception, match=r"calls sys\.exit"):
-        rows.collect()
-
-
-def test_a_module_that_ends_the_process_is_a_convention_error(tmp_path, monkeypatch):
-    (tmp_path / "house_script.py").write_text("import sys; sys.exit(0)", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConventionError, match=r"house_script.* cannot be imported, SystemExit"):
-        load_function("python:house_script.gain")
-
-
-@pytest.mark.parametrize("function", ["fails", "ends", "words", "nothing"])
+@pytest.mark.parametrize("function", ["fails", "words", "nothing"])
 def test_a_function_that_gives_no_number_is_a_convention_error(function):
     with pytest.raises(ConventionError, match=f"house_gains.{function} .* for 9 to 9"):
         call_function(f"python:house_gains.{function}", [9.0])

@@ -356,7 +356,7 @@ def _samples(sides: Sides, options: ComparisonOptions) -> Iterator[_Sample]:
                 "p_randomization": None,
             }
             for weights, absent in weightings:
-                paired, numbers = _described_pairs(pair, is_slice, mask, weights, options)
+                paired, numbers = _described(pair, is_slice, mask, weights, options)
                 units = statistics.in_buckets(pair.apart[paired], queries.buckets[paired])
                 yield _Sample({**row, **numbers, absent: None}, units)
 
@@ -417,7 +417,7 @@ class _Pair:
         return np.asarray(self.has | self.has_theirs | is_unanswered)
 
 
-def _described_pairs(
+def _described(
     pair: _Pair,
     is_slice: bool,
     mask: NDArray[np.bool_],

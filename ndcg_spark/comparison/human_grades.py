@@ -119,14 +119,14 @@ class HumanEstimate:
     @property
     def conclusion(self) -> str:
         """Which ranking is better for these queries: better, worse or cannot_tell."""
-        return self._conclusion(self.corrected.these_queries.low, self.corrected.these_queries.high)
+        return self._concluded(self.corrected.these_queries.low, self.corrected.these_queries.high)
 
     @property
     def conclusion_on_all(self) -> str:
         """Which ranking is better for all queries like these."""
-        return self._conclusion(self.corrected.all_queries.low, self.corrected.all_queries.high)
+        return self._concluded(self.corrected.all_queries.low, self.corrected.all_queries.high)
 
-    def _conclusion(self, low: float | None, high: float | None) -> str:
+    def _concluded(self, low: float | None, high: float | None) -> str:
         """The conclusion from an interval: it can tell only if the interval excludes 0."""
         if low is None or high is None or low <= 0 <= high:
             return "cannot_tell"

@@ -70,7 +70,7 @@ def acknowledgements(nights: Sequence[Night], date: str) -> list[Acknowledgement
         said = night.record["acknowledged"]
         if said and said["until"] >= date:
             known = Acknowledgement(night, said["reason"], said["until"])
-            repaired = _repair_dates(known, nights[at + 1 :])
+            repaired = _repaired(known, nights[at + 1 :])
             found.append(dataclasses.replace(known, repaired=repaired))
     found.reverse()
     return found
@@ -87,7 +87,7 @@ def acknowledged_now(nights: Iterable[Night]) -> Iterator[Acknowledgement]:
                 yield known
 
 
-def _repair_dates(known: Acknowledgement, later: Sequence[Night]) -> dict[str, str]:
+def _repaired(known: Acknowledgement, later: Sequence[Night]) -> dict[str, str]:
     """The first date on which each run passed every check that it failed when acknowledged."""
     failed: dict[str, set[Subject]] = {}
     for result in known.failed:
@@ -98,14 +98,14 @@ def _repair_dates(known: Acknowledgement, later: Sequence[Night]) -> dict[str, s
     for night in later:
         if not has_options_of(night, known.night):
             continue
-        passed = _passed_checks(night)
+        passed = _passed(night)
         for run, subjects in failed.items():
             if subjects <= passed:
                 repaired.setdefault(run, night.evaluated_on)
     return repaired
 
 
-def _passed_checks(night: Night) -> set[Subject]:
+def _passed(night: Night) -> set[Subject]:
     """What passed on a night; nothing if the night has no verdict."""
     verdict = night.record["verdict"] or {}
     if verdict.get("verdict") not in _DECIDED:

@@ -92,11 +92,9 @@ def list_changes(
     session = new.sparkSession
     depth = cutoffs[-1]
     new_convention, old_convention = conventions
-    new_lists = _first_documents(new.where(F.col("run").isin(*runs)), key, new_convention, depth)
+    new_lists = _ranked(new.where(F.col("run").isin(*runs)), key, new_convention, depth)
     old_runs = runs if baseline is None else [baseline]
-    old_lists = _first_documents(
-        old.where(F.col("run").isin(*old_runs)), key, old_convention, depth
-    )
+    old_lists = _ranked(old.where(F.col("run").isin(*old_runs)), key, old_convention, depth)
     if baseline is not None:
         # Every new run is compared with the baseline's lists.
         names = session.createDataFrame(pa.table({"run": pa.array(runs, pa.string())}))
@@ -110,7 +108,7 @@ def list_changes(
         weights.join(new_lists, on=["rank"], how="inner"),
         weights.join(old_lists, on=["rank"], how="inner"),
     )
-    joined = _both_sides(sides, [*key, "doc_id"], ["length", *by_rank])
+    joined = _joined(sides, [*key, "doc_id"], ["length", *by_rank])
     within = at_cutoffs.crossJoin(joined).where(F.least("rank", "baseline_rank") <= F.col("cutoff"))
     aggregates = [column.alias(name) for name, column in _aggregates().items()]
     lists = within.groupBy(*key, *by_cutoff).agg(*aggregates)
@@ -136,7 +134,7 @@ def _weights(depth: int, convention: Convention, p: float) -> dict[str, NDArray[
     }
 
 
-def _both_sides(
+def _joined(
     sides: tuple[DataFrame, DataFrame], key: Sequence[str], names: Sequence[str]
 ) -> DataFrame:
     """A row per document of either side, with the columns of both sides.
@@ -157,9 +155,7 @@ def _both_sides(
     return documents.groupBy(*key).agg(*values, times)
 
 
-def _first_documents(
-    results: DataFrame, key: list[str], convention: Convention, depth: int
-) -> DataFrame:
+def _ranked(results: DataFrame, key: list[str], convention: Convention, depth: int) -> DataFrame:
     """Each list's first documents: key, doc_id, rank, length of the list.
 
     Documents that judgments would remove are kept.

@@ -85,7 +85,7 @@ class Facts:
     judged: Mapping[str, tuple[float, float | None]]
     #: Whether `returned` has the whole list and `judged` has every judged document. A published
     #: night keeps less: both then have only documents within the cutoff.
-    is_complete: bool = True
+    whole: bool = True
 
     @functools.cached_property
     def discounts(self) -> list[float]:
@@ -141,13 +141,13 @@ def query_facts(
     returned: Iterable[Row],
     judged: Iterable[Row],
     convention: Convention,
-    is_complete: bool = True,
+    whole: bool = True,
 ) -> Facts:
     """The facts of one run.
 
     `score` is its QUERY_SCORES row at the cutoff to explain. `returned` has rows from
     `returned_documents` for this run and possibly for others. `judged` has the doc_id, relevance
-    and gain of the query's judged documents. For `is_complete`, see Facts.
+    and gain of the query's judged documents. For `whole`, see Facts.
     """
     documents = []
     for row in returned:
@@ -167,7 +167,7 @@ def query_facts(
         score=reference.Score(**{name: score[name] for name in _SCORE_FIELDS}),
         returned=documents,
         judged={row["doc_id"]: (row["relevance"], row["gain"]) for row in judged},
-        is_complete=is_complete,
+        whole=whole,
     )
 
 
@@ -274,7 +274,7 @@ def _best_first(explanation: Explanation) -> tuple[Any, ...]:
 
 def explain(facts: Facts) -> Explanation:
     """Explain a score, without losses if a night does not keep the whole ideal ranking."""
-    if not facts.is_complete and not _is_ideal_kept(facts):
+    if not facts.whole and not _is_ideal_kept(facts):
         return Explanation(facts, _lines(facts, ideal=[]))
     unjudged = [row for row in facts.listed[: facts.cutoff] if row.relevance is None]
     return Explanation(
@@ -405,7 +405,6 @@ def _losses(facts: Facts) -> list[Row]:
         row = document.returned
         gain = document.ideal_gain
         if row is not None and row.rank is not None:
-            # A document of the list may have a gain and no place in the ideal ranking.
             gain = row.own_gain
         would_add = 0.0
         if document.ideal_rank is not None:
@@ -474,7 +473,7 @@ def _where(document: str, row: ReturnedDocument | None, facts: Facts) -> str:
     """Where a document is in the list, such as `rank 3`, or why it is not there."""
     convention = facts.convention
     if row is None:
-        return "not returned" if facts.is_complete else "not within the cutoff"
+        return "not returned" if facts.whole else "not within the cutoff"
     if row.rank is not None:
         beyond = "" if facts.is_within(row.rank) else ", beyond the cutoff"
         return f"rank {row.rank}{beyond}"

@@ -261,7 +261,7 @@ def _kept_facts(
         if grade is not None and (grade >= 0 or convention.negative == "keep"):
             judged.append(row)
     judged.extend(ideal)
-    return query_facts(score, returned, judged, convention, is_complete=False)
+    return query_facts(score, returned, judged, convention, whole=False)
 
 
 def _refuse_unknown_ties(night: Night, facts: Iterable[Facts]) -> None:

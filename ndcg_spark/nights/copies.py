@@ -265,7 +265,7 @@ def unneeded_copies(
     if not copies and not judgments:
         return []
     now = store.now()
-    unneeded = _unneeded_scores(copies, nights, needed, now)
+    unneeded = _unneeded_files_of_copies(copies, nights, needed, now)
     if nights.damaged:
         # A log that cannot be read may use any of the judgments.
         return unneeded
@@ -276,14 +276,14 @@ def unneeded_copies(
     return unneeded
 
 
-def _unneeded_scores(
+def _unneeded_files_of_copies(
     copies: Mapping[str, OutputFile],
     nights: Nights,
     needed: Iterable[tuple[Night, str]],
     now: float,
 ) -> list[str]:
     """The copies of scores that are old enough to be removed, and that no comparison needs."""
-    kept = {copy_path(*pair) for pair in itertools.chain(needed, _copies_to_keep(nights))}
+    kept = {copy_path(*pair) for pair in itertools.chain(needed, _copies_of_changes(nights))}
     known = {str(row["evaluation_id"]) for row in nights.rows}
     unneeded = []
     for path, file in copies.items():
@@ -296,7 +296,7 @@ def _unneeded_scores(
     return unneeded
 
 
-def _copies_to_keep(nights: Nights) -> Iterator[tuple[Night, str]]:
+def _copies_of_changes(nights: Nights) -> Iterator[tuple[Night, str]]:
     """The copies of each dataset that are kept: nights, each with a fingerprint of judgments.
 
     These are all nights under the two newest sets of judgments, and both nights around each change

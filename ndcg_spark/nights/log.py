@@ -35,7 +35,7 @@ _UNVERIFIED = "not verified: "
 #: The entries that a revision can withdraw.
 ACCEPTANCE, ACKNOWLEDGEMENT = "acceptance", "acknowledgement"
 
-_FILE_SCHEMA = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
+_STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})/[^/]+\.parquet")
 _EMPTY = dict.fromkeys(EVALUATIONS.names)
 #: A verdict's columns.
@@ -322,7 +322,7 @@ def log_table(rows: Iterable[Row]) -> pa.Table:
 
 def append(store: Store, evaluated_on: str, rows: Iterable[Row]) -> str:
     """Add rows to the log of a date atomically; return the file's path. Raises FAILURES."""
-    return store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _FILE_SCHEMA)
+    return store.add_rows(f"{LOG}/evaluated_on={evaluated_on}", rows, _STORED)
 
 
 def log_row(record: Row, verdict: Row | None = None, **more: Any) -> Row:

@@ -224,12 +224,12 @@ def _catalog_cells(subject: str, row: Row) -> list[Cell]:
         Cell(NUMBER, score(row["mean"])),
         Cell(NUMBER, score(row["baseline_mean"])),
         Cell(NUMBER, difference(row["difference"])),
-        Cell(NUMBER, _allowed_change(row)),
+        Cell(NUMBER, _allowed(row)),
         Cell(TEXT, outcome),
     ]
 
 
-def _allowed_change(row: Row) -> str:
+def _allowed(row: Row) -> str:
     """How far a measure may change: `-100.0000 to +50.0000`."""
     if row["baseline"] is None:
         return "-"

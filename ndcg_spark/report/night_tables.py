@@ -223,11 +223,11 @@ def _trend_row(line: TrendLine) -> dict[str, Any]:
         "lowest": min(values, default=None),
         "highest": max(values, default=None),
         "verdict": verdict_in_words(vars(newest)) if newest.verdict else None,
-        **_chained_values(line),
+        **_chained(line),
     }
 
 
-def _chained_values(line: TrendLine) -> dict[str, Any]:
+def _chained(line: TrendLine) -> dict[str, Any]:
     """The values of a line in units of the newest judgments, if it crosses a change of them."""
     if not any(point.change for point in line.chain):
         return {"chained_since": None, "chained_first": None, "chained_change": None}
@@ -256,7 +256,7 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
     for line in lines:
         measure = measure_at(line.measure, line.cutoff)
         for point in line.points:
-            for happened in _events(point):
+            for happened in _happened(point):
                 event = _Event(point.date, line.dataset, measure, happened.what, happened.why)
                 runs = runs_of.setdefault(event, [])
                 runs += [run for run in happened.runs or [line.run] if run not in runs]
@@ -285,7 +285,7 @@ class _Happened(NamedTuple):
     runs: Sequence[str] = ()
 
 
-def _events(point: Point) -> Iterator[_Happened]:
+def _happened(point: Point) -> Iterator[_Happened]:
     """Everything that is worth a row in the table of unusual nights."""
     for note in point.notes:
         yield _Happened("note", note)

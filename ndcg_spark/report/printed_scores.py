@@ -468,7 +468,7 @@ def _tables(explanation: Explanation, baseline: Facts | None, against: str) -> l
     """The ranking, and the other parts that have rows. `against`: the baseline in words."""
     parts = list(_parts(explanation))
     if baseline is not None:
-        parts.append(_changes_of_documents(explanation.facts, baseline, against))
+        parts.append(_compared(explanation.facts, baseline, against))
     tables = [_ranking(explanation)]
     for part in parts:
         if part.rows:
@@ -519,13 +519,13 @@ def _parts(explanation: Explanation) -> Iterator[_Part]:
         formula = "gain * (discount at the ideal rank - discount at its rank)"
         sentence = f"{formula}; in total {numbers.score(total)} = ideal DCG - DCG"
         yield _Part("Losses by document", explanation.losses, _LOSSES, [sentence])
-    limits = [] if facts.is_complete else [_KEPT_ONLY]
+    limits = [] if facts.whole else [_KEPT_ONLY]
     yield _Part("Relevant documents outside the cutoff", explanation.absent, _ABSENT, limits)
     unjudged = [vars(row) for row in explanation.unjudged]
     yield _Part("Unjudged documents", unjudged, ("doc_id", "rank"))
 
 
-def _changes_of_documents(facts: Facts, baseline: Facts, against: str) -> _Part:
+def _compared(facts: Facts, baseline: Facts, against: str) -> _Part:
     """The documents that changed, and the sum of their changes."""
     moved = []
     for row in changed_documents(facts, [baseline]):
@@ -533,7 +533,7 @@ def _changes_of_documents(facts: Facts, baseline: Facts, against: str) -> _Part:
         moved.append({**row, "moved": row["moved_up"] or row["what"].replace("_", " ")})
     measure = measure_heading("ndcg", facts.cutoff)
     sentences = [_sum_of_changes(measure, facts.score, baseline.score)]
-    if not (facts.is_complete and baseline.is_complete):
+    if not (facts.whole and baseline.whole):
         sentences.append(_TO_CUTOFF)
     return _Part(f"Compared with {against}", moved, _CHANGES, sentences)
 

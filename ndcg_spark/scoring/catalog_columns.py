@@ -73,15 +73,15 @@ def with_items(documents: DataFrame, items: EngineItems | None, measures: Measur
     if items is None or not names:
         return documents
     columns = [column for column in items.table.columns if column not in ("doc_id", IN_CATALOG)]
-    joined = _with_columns_of_items(items, documents, columns)
+    joined = _joined(items, documents, columns)
     added: dict[str, Column] = {}
     for name in names:
         if name != "categories":
-            added |= _value_and_count(name, items.items, measures)
+            added |= _added(name, items.items, measures)
     return joined.withColumns(added) if added else joined
 
 
-def _value_and_count(name: str, items: ItemTable, measures: MeasureSet) -> dict[str, Column]:
+def _added(name: str, items: ItemTable, measures: MeasureSet) -> dict[str, Column]:
     """The value that a document adds to a mean, and 1, or null if the document is not counted."""
     value = F.col(f"{name}_value")
     unknown = items.value_of_unknown(name, measures.options)
@@ -93,9 +93,7 @@ def _value_and_count(name: str, items: ItemTable, measures: MeasureSet) -> dict[
     return {f"{name}_value": value, f"{name}_counted": counted}
 
 
-def _with_columns_of_items(
-    items: EngineItems, documents: DataFrame, columns: Sequence[str]
-) -> DataFrame:
+def _joined(items: EngineItems, documents: DataFrame, columns: Sequence[str]) -> DataFrame:
     """All documents, with these columns of their items."""
     # If a column is constant before an outer join, the embedded engine assumes that it is constant
     # after the join; see `lists._with_judgments`.
@@ -139,7 +137,7 @@ def _with_membership(shown: DataFrame, items: EngineItems | None) -> DataFrame:
     """The items shown by a run with the column IN_CATALOG, which is null without a catalog."""
     if items is None:
         return shown.withColumn(IN_CATALOG, F.lit(None).cast("boolean"))
-    return _with_columns_of_items(items, shown, [IN_CATALOG])
+    return _joined(items, shown, [IN_CATALOG])
 
 
 def list_means(

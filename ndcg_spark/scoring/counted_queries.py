@@ -71,16 +71,16 @@ def scores_of_pairs(
         "cutoff": "nullif(cutoff, 0)",
         "status": _status(convention),
         "ndcg": _ndcg(convention, [*run_key, "cutoff"]),
-        "judged_discount_share": _value_or_null("judged_discount_share"),
+        "judged_discount_share": _given("judged_discount_share"),
     }
     for name in measures.columns:
-        columns[name] = _value_or_null(name)
+        columns[name] = _given(name)
     return long.selectExpr(
         *kept, "returned", "judged", "dcg", "ideal_dcg", "cg", *sql.named(columns)
     )
 
 
-def _value_or_null(name: str) -> str:
+def _given(name: str) -> str:
     """A column of the structs of `_at_cutoff`, with _NOTHING replaced by null."""
     return f"nullif({name}, {_NOTHING})"
 

@@ -118,14 +118,13 @@ def _with_judgments(
     # If a column is constant before an outer join, such as the gain with gain=judged or a grade
     # that all judgments share, the embedded engine assumes that it is constant after the join, and
     # does not sort by it.
-    not_constant = {
-        name: f"case when octet_length(doc_id) >= 0 then {name} end"
-        for name in ("relevance", "gain")
-    }
+    not_constant = {}
+    for name in ("relevance", "gain"):
+        not_constant[name] = f"case when octet_length(doc_id) >= 0 then {name} end"
     graded = judged.withColumns(sql.columns(not_constant))
     document = [*query_key, "doc_id"]
-    # Both joins give the same rows, but the engine needs less memory with the smaller table left.
     if depth is not None and depth <= _SHALLOW:
+        # The same rows as below. The engine needs less memory if the smaller table is on the left.
         return table.join(graded, on=document, how="left")
     return graded.join(table, on=document, how="right")
 

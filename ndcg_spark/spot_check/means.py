@@ -103,7 +103,7 @@ class Means:
     def add(self, table: pa.Table) -> None:
         """Add the rows of a file of QUERY_SCORES."""
         columns = [*_SUMMED, *self._measures.columns]
-        prepared = _columns_to_add_up(table, columns)
+        prepared = _prepared(table, columns)
         self._add(prepared, columns, [(None, None)])
         if self._slices is not None:
             self._add(self._slices.repeat_rows(prepared), columns, self._slices.names)
@@ -217,7 +217,7 @@ class _Slices:
         return numbers
 
 
-def _columns_to_add_up(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+def _prepared(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     """The columns to add up: values, their absolute values, and 1 for a status that is counted.
 
     All rows are in slice 0.
