@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from ndcg_spark.convention.convention import Convention, parse_label
-from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, written
+from ndcg_spark.convention.measures import DEFAULT_CUTOFFS, Cutoff, MeasureSet, measure_heading
 from ndcg_spark.convention.options import accepted, show
 from ndcg_spark.convention.parsing import listed, parse_cutoffs, parse_measures
 from ndcg_spark.errors import ConfigurationError, first_line
@@ -401,7 +401,7 @@ class EvaluationConfig(Strict):
     @property
     def headline(self) -> str:
         """The measure that runs are ordered by, such as ndcg@10. It is a field for the log."""
-        return written(*self.measure_set.headline(self.cutoffs))
+        return measure_heading(*self.measure_set.headline(self.cutoffs))
 
     @property
     def is_one_table(self) -> bool:
@@ -671,7 +671,7 @@ def _about_gate(config: EvaluationConfig, gate: GateConfig) -> Iterator[Notice]:
     """The problems of a gate that needs scores or tables that the evaluation does not have."""
     cutoffs = config.cutoffs
     if isinstance(config, NightConfig) and "cutoffs" not in config.model_fields_set:
-        # It judges a published night, and later checks whether that night has its cutoffs.
+        # The gate judges a published night. Whether the night has these cutoffs is checked later.
         cutoffs = parse_cutoffs(check.cutoff for check in gate.check)
     has_attributes = config.query_attributes is not None
     has_weights = config.query_weights is not None

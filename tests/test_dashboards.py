@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import sliced_nights
 
-from ndcg_spark.monitoring.metrics import measured_night, prometheus_text
+from ndcg_spark.monitoring.metrics import metrics_of_night, prometheus_text
 
 promql = pytest.importorskip("promql_parser")
 parser = pytest.importorskip("prometheus_client.parser")
@@ -30,7 +30,7 @@ def written(tmp_path_factory):
     """The labels of each metric of a night."""
     _, night = sliced_nights.published(tmp_path_factory.mktemp("nights"))
     labels = {}
-    for family in parser.text_string_to_metric_families(prometheus_text(measured_night(night))):
+    for family in parser.text_string_to_metric_families(prometheus_text(metrics_of_night(night))):
         for sample in family.samples:
             labels.setdefault(sample.name, set()).update(sample.labels)
     return labels

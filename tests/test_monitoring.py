@@ -20,10 +20,10 @@ from ndcg_spark.gate.slices import SliceLoss, named_slices
 from ndcg_spark.job.evaluate_inputs import EvaluationOutcome
 from ndcg_spark.monitoring.hook import after_evaluation, notify, notify_failure
 from ndcg_spark.monitoring.metrics import (
-    Measured,
+    NightMetrics,
     mark_accepted,
-    measured_night,
-    measured_outcome,
+    metrics_of_night,
+    metrics_of_outcome,
     prometheus_text,
 )
 from ndcg_spark.nights.commit import log_attempt
@@ -60,7 +60,7 @@ def outcome(*rows, verdicts=(), measures=()):
 
 def content(ended, dataset="web"):
     """The text of a dataset's metrics file."""
-    return prometheus_text(measured_outcome(ended, dataset))
+    return prometheus_text(metrics_of_outcome(ended, dataset))
 
 
 def samples(text):
@@ -137,7 +137,7 @@ def sliced(tmp_path_factory):
 
 def test_the_metrics_of_an_evaluation_are_those_of_its_night(sliced):
     outcome, night = sliced
-    both = measured_outcome(outcome, night.dataset), measured_night(night)
+    both = metrics_of_outcome(outcome, night.dataset), metrics_of_night(night)
     # An evaluation ends after its night is published.
     of_outcome, of_night = (replace(one, ended_at=0.0, seconds=1.0) for one in both)
     assert prometheus_text(of_outcome) == prometheus_text(of_night)
@@ -154,7 +154,7 @@ def test_the_score_has_the_slices_that_a_check_or_a_warning_names(sliced):
             key = f'dataset="default",run="{row["run"]}",cutoff="{row["cutoff"]}"{of_slice or ""}'
             for measure in ("ndcg", "precision"):
                 expected[f'{key},measure="{measure}"'] = row[measure]
-    read = samples(prometheus_text(measured_night(night)))
+    read = samples(prometheus_text(metrics_of_night(night)))
     assert {labels: value for (name, labels), value in read.items() if name == "score"} == expected
     assert len(expected) == 2 * 2 * 2 * (1 + len(sliced_nights.NAMED))
     assert {name for name, labels in read if "attribute" in labels} == {"score"}
@@ -162,12 +162,12 @@ def test_the_score_has_the_slices_that_a_check_or_a_warning_names(sliced):
 
 def test_a_night_without_a_gate_and_one_of_an_older_version_have_no_slices(sliced):
     outcome, night = sliced
-    assert measured_night(night).slices
-    assert not measured_outcome(replace(outcome, verdicts=()), night.dataset).slices
+    assert metrics_of_night(night).slices
+    assert not metrics_of_outcome(replace(outcome, verdicts=()), night.dataset).slices
     findings = json.loads(night.row["findings"])
     del findings["named_slices"]
     older = replace(night, row={**night.row, "findings": json.dumps(findings)})
-    assert not measured_night(older).slices
+    assert not metrics_of_night(older).slices
 
 
 def test_a_check_names_a_slice_for_its_datasets_and_once():
@@ -603,7 +603,7 @@ def test_a_file_with_a_newer_night_of_another_output_stays(
 
 def without_scores(evaluated_on):
     """The content of a metrics file of this night."""
-    return prometheus_text(Measured("web", evaluated_on, [], [], None, 0.0, 2))
+    return prometheus_text(NightMetrics("web", evaluated_on, [], [], None, 0.0, 2))
 
 
 @pytest.mark.parametrize(("known", "is_written"), [(None, True), (0, True), (1, True), (2, False)])

@@ -14,7 +14,7 @@ from ndcg_spark import evaluate, user_modules
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.ml import NdcgEvaluator
 from ndcg_spark.scoring.ideal import user_function
-from ndcg_spark.user_functions import call_function, load_function
+from ndcg_spark.user_functions import call_function, load_function, replaced
 
 LOG3 = math.log2(3)
 MODULE = """
@@ -94,6 +94,13 @@ def test_a_function_that_cannot_be_had_is_told_before_any_row_is_read(use, name,
 def test_a_function_that_gives_no_number_is_a_convention_error(function):
     with pytest.raises(ConventionError, match=f"house_gains.{function} .* for 9 to 9"):
         call_function(f"python:house_gains.{function}", [9.0])
+
+
+def test_a_function_that_ends_the_process_fails_in_an_engine(session):
+    with replaced({"python:house.ends": lambda grades: sys.exit(len(grades))}):
+        ended = user_function("python:house.ends", F.col("id"))
+    with pytest.raises(Exception, match=r"calls sys\.exit"):
+        session.range(1).select(ended).collect()
 
 
 JUDGED = {"q": {"a": 1, "b": 2}}

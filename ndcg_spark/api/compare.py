@@ -201,7 +201,7 @@ def compare(
     rows = comparison.all_rows
     flags = [row["flags"] for row in rows]
     table = to_pandas(pa.Table.from_pylist(rows, COMPARISONS)).assign(flags=flags)
-    shown = table if full else _shown(table)
+    shown = table if full else _rows_to_show(table)
     if comparison.human is not None:
         shown.attrs["human"] = comparison.human.value()
     return shown
@@ -358,7 +358,7 @@ def _sources(
     return [with_means(source, rows, of_runs) for source in found]
 
 
-def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
+def _rows_to_show(table: "pd.DataFrame") -> "pd.DataFrame":
     """The columns to show. The best run comes first, and all queries come before slices."""
     hidden = _hidden_columns(table)
     # The groups keep their order, so the rows are first sorted by the number of their group.

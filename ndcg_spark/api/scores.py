@@ -19,8 +19,8 @@ from ndcg_spark.convention.measures import (
     MeasureSet,
     by_depth,
     catalog_definitions,
-    published,
-    written,
+    measure_heading,
+    name_in_papers,
 )
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError, InputError
@@ -169,7 +169,7 @@ class Scores:
         else:
             cutoff = parse_cutoff(text)
         if len(parsed) > 1 or cutoff not in cutoffs:
-            ndcg = [written("ndcg", cutoff) for cutoff in self._cutoffs]
+            ndcg = [measure_heading("ndcg", cutoff) for cutoff in self._cutoffs]
             choices = ", ".join(dict.fromkeys([*self._columns, *ndcg]))
             raise ConfigurationError(
                 f"measure: {measure} was not computed; choose one of {choices}",
@@ -193,9 +193,9 @@ class Scores:
         columns = {}
         for name, cutoff in (self.measures.headline(self._cutoffs), *pairs):
             if name == "ndcg":
-                heading = written(name, cutoff)
+                heading = measure_heading(name, cutoff)
             else:
-                heading = published(name, cutoff, self.measures.options)
+                heading = name_in_papers(name, cutoff, self.measures.options)
             columns[heading] = MEASURES[name].column, cutoff
         return columns
 
@@ -280,10 +280,13 @@ class SparkScores:
         fetched = None
         if self.check is not None:
             fetched = self.check(table, self.query_scores)
-        read = self.query_scores.toArrow if fetched is None else lambda: fetched
+
+        def query_scores() -> pa.Table:
+            return self.query_scores.toArrow() if fetched is None else fetched
+
         scores = Scores(
             table,
-            read,
+            query_scores,
             self.measures,
             attributes=self.attributes,
             items_fingerprint=self.items_fingerprint,

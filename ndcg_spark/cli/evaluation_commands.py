@@ -21,7 +21,7 @@ from ndcg_spark.cli.shared_options import (
     output_format,
 )
 from ndcg_spark.convention.convention import describe_preset, list_presets_and_options
-from ndcg_spark.convention.measures import MEASURES, written
+from ndcg_spark.convention.measures import MEASURES, measure_heading
 from ndcg_spark.convention.options import parse_options
 from ndcg_spark.errors import ConfigurationError, engine_imports
 from ndcg_spark.report.console import (
@@ -226,8 +226,9 @@ def _evaluate_range(
                 # Each date has its own warnings.
                 warnings.clear()
     except (Exception, SystemExit) as error:
-        failed = configs[len(done)]
-        if done:
+        # The engine may also fail to stop, after the last date.
+        failed = configs[min(len(done), len(configs) - 1)]
+        if 0 < len(done) < len(configs):
             advice = f"continue with --from {failed.date}"
             report_step("note", f"the dates before {failed.date} are done; {advice}")
         notify_failure(failed, error, None, is_silent, warnings)
@@ -508,7 +509,7 @@ def judgments(a: str, b: str, style: str | None, **arguments: Any) -> None:
     config_b = load_arguments({**arguments, "judgments": (b,)}, needs_inputs=False)
     with engine_for(config_a) as engine:
         compared, convention = compare_judgments(engine, config_a, config_b)
-    ranked_by = f"{written('ndcg', config_a.cutoffs[-1])}, convention {convention.label}"
+    ranked_by = f"{measure_heading('ndcg', config_a.cutoffs[-1])}, convention {convention.label}"
     print_judgments(compared.to_pylist(), style, ranked_by)
 
 

@@ -228,10 +228,11 @@ def _of_queries(
     error = float(np.std(values, ddof=1)) / len(values) ** 0.5
     if error == 0:
         return Interval(None, None, None, None)
+    # The shares of the variance that come from the sample and from the queries.
     of_sample = min(sample_error / error, 1.0) ** 2
     of_queries = 1 - of_sample
-    slack = of_sample**2 / sample_freedom + of_queries**2 / (len(values) - 1)
-    return _interval(_mean(values), error, 1 / slack, alpha)
+    freedom = 1 / (of_sample**2 / sample_freedom + of_queries**2 / (len(values) - 1))
+    return _interval(_mean(values), error, freedom, alpha)
 
 
 def _interval(difference: float, error: float, freedom: float, alpha: float) -> Interval:

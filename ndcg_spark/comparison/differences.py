@@ -617,7 +617,7 @@ def _adjust_families(rows: Sequence[dict[str, Any]], correction: str) -> None:
 def _adjust(rows: Sequence[dict[str, Any]], correction: str) -> None:
     """Adjust the p values of one family: its hypotheses that were tested and changed."""
     for row in rows:
-        row.update(family_size=None, p_adjusted=row["p_value"], p_decides=deciding(row))
+        row.update(family_size=None, p_adjusted=row["p_value"], p_decides=larger_p(row))
     family = []
     for hypothesis in _hypotheses(rows):
         is_tested = all(row["p_value"] is not None for row in hypothesis)
@@ -642,7 +642,7 @@ def _largest(rows: Iterable[Mapping[str, Any]], name: str) -> float:
     return max(float(row[name]) for row in rows)
 
 
-def deciding(row: Mapping[str, Any]) -> float | None:
+def larger_p(row: Mapping[str, Any]) -> float | None:
     """The larger of the two tests' unadjusted p values, or None if neither test has one."""
     p_values = [row["p_value"], row["p_randomization"]]
     return max((p for p in p_values if p is not None), default=None)

@@ -41,7 +41,7 @@ class Change:
     #: How far the earlier nights are shifted, into units of the new judgments.
     shift: float
     #: Whether the sides are so far apart that it is not known what happened here.
-    is_far: bool
+    sides_disagree: bool
 
 
 def changes_of_run(
@@ -114,7 +114,7 @@ def _change(facts: Mapping[str, Any], allowed: float) -> Change:
         uncertainty=abs(new - old) / 2,
         queries=facts["queries_in_both"],
         shift=facts["mean"] - moved - facts["before_mean"],
-        is_far=abs(new - old) > allowed,
+        sides_disagree=abs(new - old) > allowed,
     )
 
 

@@ -57,7 +57,7 @@ def compare_over_datasets(
     families: dict[tuple[str, Cutoff], list[list[dict[str, Any]]]] = {}
     incomplete = {}
     for pair, own in _by_pair(rows).items():
-        lacking = _lacking(own, datasets)
+        lacking = _lacking_datasets(own, datasets)
         if lacking:
             incomplete[pair.run] = lacking
         else:
@@ -82,7 +82,7 @@ def _by_pair(rows: Sequence[Row]) -> dict[_Pair, list[Row]]:
     return pairs
 
 
-def _lacking(rows: Sequence[Row], datasets: Sequence[str]) -> list[str]:
+def _lacking_datasets(rows: Sequence[Row], datasets: Sequence[str]) -> list[str]:
     """The datasets in which a run was not compared or not measured."""
     measured = {row["dataset"] for row in rows}
     for row in rows:

@@ -27,18 +27,18 @@ from ndcg_spark.convention.measures import (
     Cutoff,
     by_depth,
     measure_at,
-    written,
+    measure_heading,
 )
 from ndcg_spark.convention.parsing import ALL_CUTOFFS, parse_columns, parse_cutoff
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.nights.catalog_kinds import catalog_kind
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import (
+    gaps_in_words,
     nights_of_dataset,
     read_again,
     read_dataset_scores,
     returned_nothing,
-    unpublished,
 )
 from ndcg_spark.tables.format import difference, score
 from ndcg_spark.text import day, unknown_name
@@ -193,11 +193,15 @@ def falling_since(points: Sequence[Point]) -> Falling | None:
 
 
 def _level_stretch(points: Sequence[Point]) -> list[Point]:
-    """The nights with a value since the newest change that makes the level unknown."""
+    """The nights with a chained value since the level was last interrupted.
+
+    An interruption of the line also interrupts the level, and so does a change of judgments whose
+    sides disagree.
+    """
     start = 0
     for at, point in enumerate(points):
-        is_far = point.change is not None and point.change.is_far
-        if point.interrupted or is_far:
+        sides_disagree = point.change is not None and point.change.sides_disagree
+        if point.interrupted or sides_disagree:
             start = at
     return [point for point in points[start:] if point.chained is not None]
 
@@ -340,8 +344,8 @@ def _places(
             if change is None or before is None:
                 places[kind] = _Place(number, 0.0, number)
             else:
-                # If the sides are far apart, it is not known whether the level changed.
-                level = number if change.is_far else before.level
+                # If the sides disagree, it is not known whether the level changed.
+                level = number if change.sides_disagree else before.level
                 places[kind] = _Place(before.line, before.offset + change.shift, level)
         if before is not None and before.line == places[kind].line:
             point.change = change
@@ -560,7 +564,7 @@ def lines(
     trends = []
     for name in dict.fromkeys(night.dataset for night in nights):
         trends += history.trends(name, run, measures, last)
-    notes = list(unpublished(history.nights, dataset))
+    notes = list(gaps_in_words(history.nights, dataset))
     notes += _no_values(history, trends)
     notes += _too_few_comparable(trends)
     notes += _too_few_for_level(trends)
@@ -746,7 +750,7 @@ def metrics_of_lines(
     newest, newest_rows = nights[-1]
     measures = newest.measure_set
     if not text:
-        text = written(*measures.headline([row["cutoff"] for row in newest_rows]))
+        text = measure_heading(*measures.headline([row["cutoff"] for row in newest_rows]))
     chosen = []
     for measure, cutoff in parse_columns(text, MEASURES):
         by_night = [_cutoffs(measure, night, rows) for night, rows in nights]

@@ -20,7 +20,7 @@ from ndcg_spark.convention.measures import (
     MeasureSet,
     by_depth,
     format_cutoff,
-    written,
+    measure_heading,
 )
 from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.voices import Notice
@@ -71,7 +71,7 @@ def _without_values(rows: Sequence[Row], measures: MeasureSet) -> dict[tuple[str
             of_catalog = column in CATALOG_COLUMNS
             advice = "check the item ids" if of_catalog else "check the grades"
             reason = why_no_value(column, convention), advice
-            reasons.setdefault(reason, []).append(written(name, cutoff))
+            reasons.setdefault(reason, []).append(measure_heading(name, cutoff))
     return reasons
 
 
@@ -104,12 +104,12 @@ def _about_missing(rows: Sequence[Row]) -> Iterator[Notice]:
 
     They answer fewer judged queries than they lack, and fewer judged queries than unjudged ones.
     """
-    few = [row for row in rows if _answered(row) < _other_queries(row)]
+    few = [row for row in rows if _most_answered_queries(row) < _other_queries(row)]
     if not few:
         return
     runs = {row["run"] for row in few}
     first = few[0]
-    answered = _answered(first)
+    answered = _most_answered_queries(first)
     judged = answered + first["missing_queries"]
     example = run_example(first["run"])
     yield about_strangers(len(runs), example, answered, judged, first["unjudged_queries"])
@@ -120,7 +120,7 @@ def _other_queries(row: Row) -> int:
     return other
 
 
-def _answered(row: Row) -> int:
+def _most_answered_queries(row: Row) -> int:
     """The largest possible number of judged queries with results.
 
     Some queries without gain may be missing.

@@ -173,8 +173,12 @@ def _labels(source: Source, first: Rejection, rows: int) -> list[str]:
         return []
     texts = table.select(F.btrim(text, F.lit(BLANKS)).alias("label")).where("label <> ''")
     found = texts.distinct().limit(_MOST_LABELS + 1).toArrow()["label"].to_pylist()
-    is_number = any(_DECIMAL_COMMA.fullmatch(text) or _NO_VALUE.fullmatch(text) for text in found)
-    return [] if is_number or len(found) > _MOST_LABELS else sorted(found)
+    if len(found) > _MOST_LABELS:
+        return []
+    # Numbers with a decimal comma and signs for a missing value are not labels.
+    if any(_DECIMAL_COMMA.fullmatch(text) or _NO_VALUE.fullmatch(text) for text in found):
+        return []
+    return sorted(found)
 
 
 def refuse_category(results: Source) -> None:
@@ -368,24 +372,36 @@ def refuse_low_rates(
 def refuse_in_judgments(judgments: Source, table: DataFrame, convention: Convention) -> None:
     if convention.judgment_duplicates == "error":
         advice = SetOption("judgment_duplicates", "max", words="keep one row each, or")
-        _refuse(judgments, [table], "doc_id", "document(s) judged twice for one query", advice)
+        _refuse_repeated(
+            judgments, [table], "doc_id", "document(s) judged twice for one query", advice
+        )
 
 
 def refuse_in_lists(results: Source, tables: Sequence[DataFrame], convention: Convention) -> None:
     if convention.duplicates == "error":
         advice = SetOption("duplicates", "best", words="keep one row each, or")
-        _refuse(results, tables, "doc_id", "document(s) returned twice for one query", advice)
+        _refuse_repeated(
+            results, tables, "doc_id", "document(s) returned twice for one query", advice
+        )
     if convention.ranks_decide:
         words = "number each list from 1 or, if there are scores,"
         advice = SetOption("order", "score", words=words)
-        _refuse(results, tables, "rank", "rank(s) with two documents", advice)
+        _refuse_repeated(results, tables, "rank", "rank(s) with two documents", advice)
 
 
-def _refuse(
+def _refuse_repeated(
     source: Source, tables: Iterable[DataFrame], column: str, what: str, advice: Advice
 ) -> None:
     """Raise DuplicatesError if a value of the column occurs twice in a list or a query."""
-    different = 0
+    number, examples = _repeated_values(tables, column)
+    if number:
+        message = f"{source.name}: {number} {what}, e.g. {min(examples)}"
+        raise DuplicatesError(message, _with_advice_about_runs(source, advice))
+
+
+def _repeated_values(tables: Iterable[DataFrame], column: str) -> tuple[int, list[str]]:
+    """How many values of the column occur twice, and an example from each table that has any."""
+    number = 0
     examples = []
     for table in tables:
         key = [name for name in ("dataset", "run", "query_id", column) if name in table.columns]
@@ -396,15 +412,23 @@ def _refuse(
         example = F.substring(row_example(key), 1, EXAMPLE_LENGTH)
         ((count, first),) = twice.agg(F.count("*"), F.min(example)).collect()
         if count:
-            different += count
+            number += count
             examples.append(first)
-    if not different:
-        return
-    if source.name == "results" and (source.runs or source.run is not None):
-        advice = Either((advice, NameRunColumn(source.run is not None)), "; ")
-    elif source.name == "results" and len(source.files) > 1:
-        advice = Either((advice, RunsFromFiles(len(source.files))), "; ")
-    raise DuplicatesError(f"{source.name}: {different} {what}, e.g. {min(examples)}", advice)
+    return number, examples
+
+
+def _with_advice_about_runs(source: Source, advice: Advice) -> Advice:
+    """The advice and, if the lists of several runs may have been taken for one, how to tell them
+    apart.
+    """
+    if source.name != "results":
+        return advice
+    is_named_by_user = source.run is not None
+    if is_named_by_user or source.runs:
+        return Either((advice, NameRunColumn(is_named_by_user)), "; ")
+    if len(source.files) > 1:
+        return Either((advice, RunsFromFiles(len(source.files))), "; ")
+    return advice
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:
@@ -448,24 +472,22 @@ def _merged_run(
     merged: Sequence[RunCounts],
     config: EvaluationConfig,
 ) -> RunCounts | None:
-    """The first run whose lists are probably those of two runs, with an example query.
-
-    If two files of a run both begin the same list at rank 1, they contain two runs. Within one
-    file, such a list belongs to one run whose ranks have no meaning; some published runs look like
-    this. The part files of a table show nothing, because the writer distributes the rows among
-    them. There, a run is taken for two runs if most of its lists begin twice, because runs answer
-    the same queries.
-    """
+    """The first run whose lists are probably those of two runs, with an example query."""
     files = results.files
-    tables = files_by_table(files)
-    if results.part is not None and len(tables) > 1:
-        parts = [results.part(some) for some in tables]
-        run = _run_in_two_tables(parts, merged, config.results.run)
-        if run is not None:
-            return run
-    is_readable = results.part is not None and len(files) > 0
-    if len(files) == 1 or (is_readable and len(tables) == len(files)):
+    if len(files) == 1:
+        # Lists with two results of rank 1 in one file belong to one run whose ranks have no
+        # meaning. Some published runs look like this.
         return None
+    files_of_tables = files_by_table(files)
+    if results.part is not None and len(files_of_tables) > 1:
+        # If two tables of a run both begin the same list at rank 1, they contain two runs.
+        tables = [results.part(of_table) for of_table in files_of_tables]
+        run = _run_in_two_tables(tables, merged, config.results.run)
+        has_part_files = len(files_of_tables) < len(files)
+        if run is not None or not has_part_files:
+            return run
+    # The part files of a table do not show where a run begins, because the writer distributes the
+    # rows among them. But two runs answer the same queries, so most of their lists begin twice.
     return next(filter(is_mostly_merged, merged), None)
 
 

@@ -631,7 +631,7 @@ def arguments(measure: str, options: Mapping[str, str]) -> str:
     return f"({', '.join(given)})" if given else ""
 
 
-def published(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
+def name_in_papers(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
     """Return a measure as papers and ir_measures write it.
 
     For example, nDCG@10, P(rel=2)@20, and AP for the whole ranking.
@@ -640,7 +640,7 @@ def published(measure: str, cutoff: Cutoff, options: Mapping[str, str]) -> str:
     return name if cutoff is None else f"{name}@{cutoff}"
 
 
-def written(measure: str, cutoff: Cutoff) -> str:
+def measure_heading(measure: str, cutoff: Cutoff) -> str:
     """Return a measure and its cutoff as a heading: ndcg@10, ap@all.
 
     A measure that is computed only on the whole ranking has no cutoff: rprec.

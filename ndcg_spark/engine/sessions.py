@@ -140,8 +140,8 @@ def wrap_session(session: SparkSession, address: str = "running session") -> Eng
         session,
         "spark",
         f"Spark {session.version} ({master})",
-        is_near,
-        storage,
+        sees_local_files=is_near,
+        default_storage=storage,
         has_text_folders=has_text_folders,
     )
 

@@ -287,8 +287,7 @@ def _best_first(explanation: Explanation) -> tuple[Any, ...]:
 
 def explain(facts: Facts) -> Explanation:
     """Explain a score, without losses if a night does not keep the whole ideal ranking."""
-    is_ideal_known = facts.whole or _is_ideal_kept(facts)
-    if not is_ideal_known:
+    if not facts.whole and not _is_ideal_kept(facts):
         return Explanation(facts, _lines(facts, ideal=[]))
     unjudged = [row for row in facts.listed[: facts.cutoff] if row.relevance is None]
     return Explanation(
@@ -315,9 +314,13 @@ def _is_ideal_kept(facts: Facts) -> bool:
 
 
 def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]:
-    """A row per rank of the list or of the ideal ranking, whichever is longer."""
+    """A row per rank of the list or of the ideal ranking, whichever is longer.
+
+    `ndcg` is NDCG with this rank as the cutoff. It is null if `ideal` is empty.
+    """
     lines: list[Row] = []
     dcg = ideal_dcg = 0.0
+    has_ideal_per_cutoff = facts.convention.ideal == "retrieved_at_k"
     ranks = itertools.zip_longest(facts.listed[: facts.cutoff], ideal)
     for rank, (listed, ideal_entry) in enumerate(ranks, 1):
         discount = facts.discounts[rank - 1]
@@ -333,7 +336,8 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
             line["ideal_doc_id"] = document or ANY_RELEVANT
             line["ideal_contribution"] = gain * discount
             ideal_dcg += line["ideal_contribution"]
-        if ideal and facts.convention.ideal == "retrieved_at_k":
+        if ideal and has_ideal_per_cutoff:
+            # The sum so far is part of the ideal of the last cutoff.
             ideal_dcg = _ideal_dcg_at(facts, rank)
         if ideal_dcg:
             line["ndcg"] = dcg / ideal_dcg
@@ -342,7 +346,7 @@ def _lines(facts: Facts, ideal: Sequence[tuple[str | None, float]]) -> list[Row]
 
 
 def _ideal_dcg_at(facts: Facts, rank: int) -> float:
-    """The ideal DCG with this rank as the cutoff, if every cutoff has its own ideal."""
+    """The ideal DCG with this rank as the cutoff."""
     gains = [gain for _, gain in dataclasses.replace(facts, cutoff=rank).ideal]
     return math.fsum(map(operator.mul, gains, facts.discounts))
 
@@ -353,18 +357,21 @@ def contributions(facts: Facts) -> dict[str, float]:
     With averaged ties, a document contributes its gain times the mean discount of the ranks that
     its group shares. The facts must include the tie groups.
     """
-    groups: list[int | None] = list(range(len(facts.listed)))  # each document on its own
+    # Unless ties are averaged, each document is a group of its own.
+    groups: list[int | None] = list(range(len(facts.listed)))
     if facts.convention.ties == "average":
         groups = [row.tie_group for row in facts.listed]
-    discounts_of: dict[int | None, list[float]] = {}
+    discounts_of_groups: dict[int | None, list[float]] = {}
     for row, group, discount in zip(facts.listed, groups, facts.discounts, strict=False):
         # A group may continue below the cutoff, where a document adds nothing.
         counted = discount if facts.is_within(row.rank) else 0.0
-        discounts_of.setdefault(group, []).append(counted)
-    means = {group: math.fsum(shared) / len(shared) for group, shared in discounts_of.items()}
+        discounts_of_groups.setdefault(group, []).append(counted)
+    mean_discounts = {}
+    for group, discounts in discounts_of_groups.items():
+        mean_discounts[group] = math.fsum(discounts) / len(discounts)
     added = {}
     for row, group in zip(facts.listed, groups, strict=True):
-        added[row.doc_id] = row.own_gain * means[group]
+        added[row.doc_id] = row.own_gain * mean_discounts[group]
     return added
 
 
@@ -582,9 +589,13 @@ def _change(before: Sequence[_Place], now: _Place) -> Row:
     moved_up = None
     if newest is not None and now.rank is not None:
         moved_up = newest - now.rank
-    on_list = [place for place in (*before, now) if place.rank is not None]
+    relevance = None
+    for place in (*before, now):
+        # A place that is not on a list has no grade, so this is that of the newest list with it.
+        if place.rank is not None:
+            relevance = place.relevance
     return {
-        "relevance": on_list[-1].relevance if on_list else None,
+        "relevance": relevance,
         "rank": now.rank,
         "baseline_rank": newest,
         "moved_up": moved_up,

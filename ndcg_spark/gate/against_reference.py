@@ -402,8 +402,9 @@ class _SliceMasks:
         self._scores = scores
         #: The attributes of nights that keep none.
         self._attributes = attributes
-        self._of_nights = scores.made_once(_SlicesOfNights)
-        self._of_night: dict[tuple[Night, str], _Slices] = {}
+        #: Kept together with the scores, for every gate that uses them.
+        self._slices_of_small_nights = scores.made_once(_SlicesOfNights)
+        self._slices_of_others: dict[tuple[Night, str], _Slices] = {}
         self._masks: dict[Any, Mask] = {}
 
     def of_slice(self, question: Question) -> Callable[[Night, Night], Mask]:
@@ -453,10 +454,10 @@ class _SliceMasks:
         """A night's queries in each slice by an attribute, by (attribute, value)."""
         keeps_attributes = bool(night.kept_rows("query_attributes"))
         if keeps_attributes and is_small(night):
-            return self._of_nights.of(night, attribute)
+            return self._slices_of_small_nights.of(night, attribute)
         key = night, attribute
-        if key not in self._of_night:
+        if key not in self._slices_of_others:
             kept = self._scores.attributes(night)
             table = self._attributes if kept is None else kept
-            self._of_night[key] = _slices_of(table, attribute, night, self._scores)
-        return self._of_night[key]
+            self._slices_of_others[key] = _slices_of(table, attribute, night, self._scores)
+        return self._slices_of_others[key]

@@ -26,7 +26,7 @@ def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
     for night in reversed(earlier(nights, tonight.dataset, tonight.evaluated_on)):
         if night.row["accepted"]:
             accepted.append(night)
-        for run, results in _disagreeing(night).items():
+        for run, results in _disagreeing_results(night).items():
             if any(is_accepted_for(other, run) for other in accepted):
                 continue
             # Later nights with the same judgments are compared across the same change.
@@ -35,7 +35,7 @@ def unknown_changes(tonight: Night, nights: Iterable[Night]) -> list[str]:
     return list(unknown.values())
 
 
-def _disagreeing(night: Night) -> dict[str, list[Mapping[str, Any]]]:
+def _disagreeing_results(night: Night) -> dict[str, list[Mapping[str, Any]]]:
     """A night's results whose sides disagree, by run."""
     by_run: dict[str, list[Mapping[str, Any]]] = {}
     verdict = night.record["verdict"] or {}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import Kind
-from ndcg_spark.comparison.differences import FEW, deciding
+from ndcg_spark.comparison.differences import FEW, larger_p
 from ndcg_spark.comparison.readings import has_second_reading
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, format_cutoff
@@ -135,7 +135,7 @@ def _p_value(row: Row | None, alpha: float) -> float | None:
     p: float | None = row["p_value"]
     may_fail = row["difference"] < 0 or row["measure"] in CATALOG_COLUMNS
     if may_fail and p is not None and p < alpha:
-        return deciding(row)
+        return larger_p(row)
     return p
 
 
@@ -205,19 +205,19 @@ def _numbers_together(case: Case) -> dict[str, Any]:
     """
     parts = [_numbers(case, part) for part in case.first_parts]
     numbers = parts[-1]
-    differences = _known(parts, "difference")
+    differences = _known_values(parts, "difference")
     has_two_sides = len(parts) > 1 and len(differences) == len(parts)
     if not has_two_sides:
         return numbers
     numbers["difference"] = sum(differences) / len(differences)
     numbers["baseline_mean"] = numbers["mean"] - numbers["difference"]
-    numbers["interval_low"] = min(_known(parts, "interval_low"), default=None)
-    numbers["interval_high"] = max(_known(parts, "interval_high"), default=None)
-    numbers["queries"] = min(_known(parts, "queries"))
+    numbers["interval_low"] = min(_known_values(parts, "interval_low"), default=None)
+    numbers["interval_high"] = max(_known_values(parts, "interval_high"), default=None)
+    numbers["queries"] = min(_known_values(parts, "queries"))
     return numbers
 
 
-def _known(parts: Iterable[Numbers], name: str) -> list[Any]:
+def _known_values(parts: Iterable[Numbers], name: str) -> list[Any]:
     """The values of one number in all parts that have it."""
     return [part[name] for part in parts if part[name] is not None]
 
@@ -394,7 +394,7 @@ def _sentence_of_minimum(case: Case, row: Row | None, numbers: Numbers) -> str:
         return f"{case.check.subject(case.run)} is {value} ({lists}); the minimum is {least}"
     queries = count(numbers["queries"], "query", "queries")
     subject = f"{case.check.subject(case.run)} is {value} ({queries})"
-    return f"{subject}; the minimum is {least}{_unanswered(row)}"
+    return f"{subject}; the minimum is {least}{_unanswered_clause(row)}"
 
 
 def against_in_words(case: Case) -> str:
@@ -494,7 +494,7 @@ def _few_answered(row: Row | None) -> str:
     return f"; {few}" if few.startswith("the ") else f"; it {few}"
 
 
-def _unanswered(row: Row | None) -> str:
+def _unanswered_clause(row: Row | None) -> str:
     """A clause for a run that did not answer many of the judged queries; empty otherwise."""
     if row is None:
         return ""

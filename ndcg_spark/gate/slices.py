@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
-from ndcg_spark.comparison.differences import deciding
+from ndcg_spark.comparison.differences import larger_p
 from ndcg_spark.comparison.matrix import MOST_VALUES
 from ndcg_spark.comparison.readings import FIRST, SECOND, has_second_reading
 from ndcg_spark.comparison.statistics import adjusted
@@ -222,7 +222,7 @@ def _candidate_of_rows(
     difference = statistics.fmean(row["difference"] for row in first_reading)
     allowed = _TIMES * check.allowed(first_reading[-1]["baseline_mean"])
     is_beyond = all(row["difference"] < -allowed for row in rows)
-    p_values = [deciding(row) for row in rows]
+    p_values = [larger_p(row) for row in rows]
     p = max(1.0 if p is None else p for p in p_values)
     measure = measure_at(*question.metric)
     attribute, value = str(question.attribute), str(question.value)

@@ -96,9 +96,9 @@ def evaluate_range(
             if evaluated.outcome is not None:
                 # Only the first published night is accepted.
                 reason = None
-            ended = _ended(config, accepted) if accept_first is None else []
-            if ended and following is not None:
-                evaluated = evaluated._replace(stopped=_accept_commands(config, ended))
+            no_longer = _no_longer_accepted(config, accepted) if accept_first is None else []
+            if no_longer and following is not None:
+                evaluated = evaluated._replace(stopped=_accept_commands(config, no_longer))
                 _report_stop(evaluated, following)
             yield evaluated
             if evaluated.stopped:
@@ -140,7 +140,7 @@ def _accepted_nights(config: EvaluationConfig) -> list[Night]:
     return [night for night in nights if night.row["accepted"]]
 
 
-def _ended(config: EvaluationConfig, before: Sequence[Night]) -> list[Night]:
+def _no_longer_accepted(config: EvaluationConfig, before: Sequence[Night]) -> list[Night]:
     """The nights that were accepted before this date was evaluated again, but no longer are."""
     if not before:
         return []
@@ -148,11 +148,12 @@ def _ended(config: EvaluationConfig, before: Sequence[Night]) -> list[Night]:
     return [night for night in before if night.dataset not in still_accepted]
 
 
-def _accept_commands(config: EvaluationConfig, ended: Sequence[Night]) -> list[str]:
+def _accept_commands(config: EvaluationConfig, nights: Sequence[Night]) -> list[str]:
+    """The commands that accept the new scores of these nights."""
     output = config.dated(str(config.output))
+    file = config.source["file"]
     commands = []
-    for night in ended:
-        file = config.source["file"]
+    for night in nights:
         commands.append(accept_command(output, file, night.dataset, night.evaluated_on))
     return commands
 

@@ -150,7 +150,7 @@ class _ReadingSearch:
                 compared = self._compared_on_all(trial)
                 differing = [row for row in compared if row.differs]
                 if not differing:
-                    return self._found(trial, compared)
+                    return self._exact_result(trial, compared)
                 new_rows = self._not_in_sample(differing)
                 if new_rows or self.search.deadline.is_over():
                     break
@@ -186,7 +186,7 @@ class _ReadingSearch:
         self.inputs.seconds_of_a_pass = time.monotonic() - begun
         return sorted(rows, key=_in_order)
 
-    def _found(self, trial: Trial, compared: Sequence[Compared]) -> FoundConvention:
+    def _exact_result(self, trial: Trial, compared: Sequence[Compared]) -> FoundConvention:
         """The result for an exact trial, with other conventions that give the same scores."""
         targets, deadline = self.inputs.targets, self.inputs.deadline
         self.search.deadline = deadline
@@ -203,7 +203,7 @@ class _ReadingSearch:
             if not is_checked or self._is_same_on_all(other):
                 needed = self._separated_by(option, trial, other)
                 alternatives.append(Alternative(option, value, needed, is_checked))
-        found = self._counted(verdict, trial, compared)
+        found = self._result(verdict, trial, compared)
         return dataclasses.replace(
             found,
             presets=presets,
@@ -223,13 +223,17 @@ class _ReadingSearch:
 
     def _separated_by(self, option: str, trial: Trial, other: Trial) -> str:
         """What data would distinguish an exact trial from another one, in words."""
-        judge, targets = self.search.judge, self.inputs.targets
-        needed = separated_by(trial, other, targets.cutoffs if targets.knows_cutoffs else [])
-        is_inert = needed == NOTHING or self.search.is_inert(option)
-        if is_inert or not isinstance(judge, ListJudge):
-            return needed
-        # The lists may contain such data and still not distinguish the two.
-        return judge.what_tells_apart(trial, other) or needed
+        targets, judge = self.inputs.targets, self.search.judge
+        needed_data = separated_by(trial, other, targets.cutoffs if targets.knows_cutoffs else [])
+        if needed_data == NOTHING or self.search.is_inert(option):
+            # The trials have the same score for every list of the job.
+            return needed_data
+        if isinstance(judge, ListJudge):
+            # If a list of the job distinguishes the two, its score is missing or has few digits.
+            lacking_scores = judge.what_scores_lack(trial, other)
+            if lacking_scores:
+                return lacking_scores
+        return needed_data
 
     def _compares_all(self) -> bool:
         """Whether trials are compared on all lists, in this process or by the engine."""
@@ -252,7 +256,7 @@ class _ReadingSearch:
         is_refused = len(compared) == 1 and bool(self.lists)
         if is_refused:
             compared = sorted(self.search.judge.compared(trial), key=_in_order)
-        found = self._counted("nearest", trial, compared)
+        found = self._result("nearest", trial, compared)
         wrong = [row for row in compared if row.differs]
         notes = hints(compared, self.lists, self.inputs.targets, trial.convention)
         return dataclasses.replace(
@@ -285,7 +289,7 @@ class _ReadingSearch:
             return found._replace(refused=refused)
         return found._replace(ranks=sides_by_rank(old_list, trial.convention, cutoff))
 
-    def _counted(
+    def _result(
         self,
         verdict: Verdict,
         trial: Trial,

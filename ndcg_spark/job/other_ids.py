@@ -97,7 +97,7 @@ def _about_queries(run: RunCounts, judged: set[str], returned: set[str]) -> str 
     if pairs:
         ids = "1 query id" if len(pairs) == 1 else f"{len(pairs):,} query ids"
         what = f"{name} writes {ids} in a different way from the judgments"
-        judged_id, returned_id = _shown(*pairs[0])
+        judged_id, returned_id = _distinguishable_ids(*pairs[0])
         examples = f"the judgments have {judged_id}, and the run has {returned_id}"
         return f"{what}, so they are not judged; {examples}; {_SAME_WAY}"
     # The numbers differ if the tables have changed since they were counted.
@@ -146,7 +146,7 @@ def _written_differently(missing: set[str], unjudged: set[str]) -> list[tuple[st
     return pairs
 
 
-def _shown(judged: str, returned: str) -> tuple[str, str]:
+def _distinguishable_ids(judged: str, returned: str) -> tuple[str, str]:
     """Both ids, with escapes if they would look the same."""
     if unicodedata.normalize("NFC", judged) == unicodedata.normalize("NFC", returned):
         return ascii(judged), ascii(returned)

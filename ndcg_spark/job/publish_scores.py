@@ -108,7 +108,7 @@ def publish(
             for verdict in verdicts:
                 entries[verdict.dataset] |= verdict.log_entries()
         elif config.gate is not None:
-            judged = _judged(context, config.gate, publication, record, tables, accepted)
+            judged = _verdicts(context, config.gate, publication, record, tables, accepted)
             verdicts = [judgement.verdict for judgement in judged.values()]
             for name, judgement in judged.items():
                 entries[name] |= judgement.log_entries()
@@ -150,7 +150,7 @@ def _warn_of_ended_acceptances(
         warn_if_ended(publication.night(name, record), nights, None, is_kept=False)
 
 
-def _judged(
+def _verdicts(
     context: Context,
     gate: GateConfig,
     publication: Publication,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndcg_spark.config import EvaluationConfig
 from ndcg_spark.errors import BUG, ConfigurationError, NdcgSparkError, StorageError
-from ndcg_spark.monitoring.metrics import failures_shown, measured_outcome, write_metrics
+from ndcg_spark.monitoring.metrics import failures_as_warnings, metrics_of_outcome, write_metrics
 from ndcg_spark.monitoring.summary import SIGNAL, End, summary_lines
 from ndcg_spark.nights.export import export
 from ndcg_spark.nights.log import Night, committed
@@ -75,10 +75,10 @@ def notify(
         nights = _published_nights(config)
     if config.metrics_file and outcome:
         for dataset in outcome.datasets:
-            with failures_shown("metrics-file"):
-                write_metrics(config, measured_outcome(outcome, dataset), nights)
+            with failures_as_warnings("metrics-file"):
+                write_metrics(config, metrics_of_outcome(outcome, dataset), nights)
     if has_listener:
-        with failures_shown("on-end"):
+        with failures_as_warnings("on-end"):
             end = End(exit_code, failure, _in_words(warnings, config))
             content = _content(config, end, outcome, nights)
             _pass_on(content, config.on_end, is_silent)
@@ -128,7 +128,7 @@ def notify_unreadable(
         "previous": {},
         "text": printable(f"{evaluation}: exit code {error.exit_code}. {sentence}"),
     }
-    with failures_shown("on-end"):
+    with failures_as_warnings("on-end"):
         _pass_on(content, command, is_silent)
 
 
@@ -226,12 +226,13 @@ def _content(
         datasets = list(outcome.datasets)
         verdicts = [verdict.as_json() for verdict in outcome.verdicts]
     sentences = "; ".join(verdict["sentence"] for verdict in verdicts)
+    output = config.dated(config.output) if config.output else config.output
     lines = summary_lines(config, end, outcome, nights)
     return {
         "evaluation_id": evaluation_id,
         "datasets": datasets,
         "evaluated_on": config.date.isoformat(),
-        "output": config.output and config.dated(config.output),
+        "output": output,
         "exit_code": end.code,
         "reason": end.failure or sentences or None,
         "verdicts": verdicts,

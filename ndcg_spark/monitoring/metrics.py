@@ -52,7 +52,7 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @contextlib.contextmanager
-def failures_shown(name: str) -> Iterator[None]:
+def failures_as_warnings(name: str) -> Iterator[None]:
     """A context manager that turns a failure into a warning about this option."""
     try:
         yield
@@ -62,7 +62,7 @@ def failures_shown(name: str) -> Iterator[None]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Measured:
+class NightMetrics:
     """The numbers in a dataset's metrics file, for one night."""
 
     dataset: str
@@ -83,18 +83,18 @@ class Measured:
     slices: Sequence[Mapping[str, Any]] = ()
 
 
-def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
+def metrics_of_outcome(outcome: "EvaluationOutcome", dataset: str) -> NightMetrics:
     """The metrics of a dataset in an evaluation that has just ended."""
     rows = [row for row in outcome.dataset_scores if row["dataset"] == dataset]
     number = is_acknowledged = None
-    named: Sequence[Mapping[str, str]] = ()
+    named_slices: Sequence[Mapping[str, str]] = ()
     for verdict in outcome.verdicts:
         if verdict.dataset == dataset:
             number = _verdict_number(verdict.verdict, verdict.accepted)
             is_acknowledged = verdict.acknowledged is not None
-            named = verdict.named_slices
+            named_slices = verdict.named_slices
     of_dataset = [row for row in outcome.slice_scores if row["dataset"] == dataset]
-    return Measured(
+    return NightMetrics(
         dataset=dataset,
         evaluated_on=str(rows[0]["evaluated_on"]),
         rows=rows,
@@ -103,22 +103,22 @@ def measured_outcome(outcome: "EvaluationOutcome", dataset: str) -> Measured:
         ended_at=time.time(),
         verdict=number,
         is_acknowledged=is_acknowledged,
-        slices=_rows_of_slices(of_dataset, named),
+        slices=_rows_of_slices(of_dataset, named_slices),
     )
 
 
-def measured_night(night: Night) -> Measured:
+def metrics_of_night(night: Night) -> NightMetrics:
     """The metrics of a published night, which may have been accepted since then."""
     rows = read_dataset_scores([night])[0]
     row = night.row
     number = is_acknowledged = None
-    named: Sequence[Mapping[str, str]] = ()
+    named_slices: Sequence[Mapping[str, str]] = ()
     if row["verdict"] is not None:
         number = _verdict_number(row["verdict"], row["accepted"])
         is_acknowledged = acknowledgement_of(night) is not None
         # Nights from older versions did not keep them.
-        named = night.record["verdict"].get("named_slices", ())
-    return Measured(
+        named_slices = night.record["verdict"].get("named_slices", ())
+    return NightMetrics(
         dataset=night.dataset,
         evaluated_on=night.evaluated_on,
         rows=rows,
@@ -127,22 +127,22 @@ def measured_night(night: Night) -> Measured:
         ended_at=datetime.datetime.fromisoformat(row["committed_at"]).timestamp(),
         verdict=number,
         is_acknowledged=is_acknowledged,
-        slices=_rows_of_slices(_read_slices(night, named), named),
+        slices=_rows_of_slices(_read_slices(night, named_slices), named_slices),
     )
 
 
-def _read_slices(night: Night, named: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
-    """The rows for the attributes of these slices."""
-    attributes = sorted({slice_["attribute"] for slice_ in named})
+def _read_slices(night: Night, slices: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """The rows for the attributes of these slices, which have all of their values."""
+    attributes = sorted({slice_["attribute"] for slice_ in slices})
     return night_rows(night, "dataset_scores", attribute=attributes) if attributes else []
 
 
 def _rows_of_slices(
     rows: Iterable[Mapping[str, Any]],
-    named: Sequence[Mapping[str, str]],
+    slices: Sequence[Mapping[str, str]],
 ) -> list[dict[str, Any]]:
     """The sorted rows of these slices: `[{"attribute": "language", "value": "de"}]`."""
-    pairs = {(slice_["attribute"], slice_["value"]) for slice_ in named}
+    pairs = {(slice_["attribute"], slice_["value"]) for slice_ in slices}
     of_slices = [row for row in rows if (row["attribute"], row["value"]) in pairs]
     return split_slices(of_slices).slices
 
@@ -153,12 +153,12 @@ def _verdict_number(verdict: str, accepted: str | None) -> int:
     return _VERDICTS[PASS if is_accepted else verdict]
 
 
-def write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequence[Night]) -> None:
+def write_metrics(config: EvaluationConfig, metrics: NightMetrics, nights: Sequence[Night]) -> None:
     """Replace a dataset's metrics file, unless the file or the output has a newer night.
 
     The collector, which reads every *.prom file in the folder, never sees a partial file.
     """
-    dataset = measured.dataset
+    dataset = metrics.dataset
     file = metrics_file(config, dataset)
     if not file.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {file.parent}; create it")
@@ -166,11 +166,11 @@ def write_metrics(config: EvaluationConfig, measured: Measured, nights: Sequence
     # Evaluations with other outputs may have written the file.
     dates.append(_night_of(file))
     newest = max(dates)
-    if newest > measured.evaluated_on:
+    if newest > metrics.evaluated_on:
         reason = f"the night {newest} of {dataset} is newer"
         report_step("metrics", f"{file} was not replaced, because {reason}")
     else:
-        write_whole(file, prometheus_text(measured).encode())
+        write_whole(file, prometheus_text(metrics).encode())
 
 
 def metrics_file(config: EvaluationConfig, dataset: str) -> Path:
@@ -198,37 +198,37 @@ def mark_accepted(config: EvaluationConfig, output: str, verdicts: Sequence[Verd
     if not config.metrics_file:
         return
     accepted = {(verdict.dataset, verdict.evaluated_on) for verdict in verdicts}
-    with failures_shown("metrics-file"):
+    with failures_as_warnings("metrics-file"):
         nights = committed(output)
         for night in nights:
             if (night.dataset, night.evaluated_on) in accepted:
-                with failures_shown("metrics-file"):
-                    write_metrics(config, measured_night(night), nights)
+                with failures_as_warnings("metrics-file"):
+                    write_metrics(config, metrics_of_night(night), nights)
 
 
-def prometheus_text(measured: Measured) -> str:
+def prometheus_text(metrics: NightMetrics) -> str:
     """The metrics of a dataset in the Prometheus text format; null scores have no line."""
-    begin = datetime.datetime.fromisoformat(f"{measured.evaluated_on}T00:00Z").timestamp()
+    begin = datetime.datetime.fromisoformat(f"{metrics.evaluated_on}T00:00Z").timestamp()
     samples: dict[str, list[str]] = {name: [] for name in _HELP}
 
     # Its own arguments are positional, because a label may also be called `name` or `value`.
     def add(name: str, value: float | None, /, **labels: str) -> None:
         if value is not None:
-            samples[name].append(_sample_line(name, value, dataset=measured.dataset, **labels))
+            samples[name].append(_sample_line(name, value, dataset=metrics.dataset, **labels))
 
-    add("last_success_timestamp_seconds", measured.ended_at)
+    add("last_success_timestamp_seconds", metrics.ended_at)
     add("evaluated_on_timestamp_seconds", begin)
-    add("duration_seconds", measured.seconds)
-    add("verdict", measured.verdict)
-    if measured.is_acknowledged is not None:
-        add("acknowledged", int(measured.is_acknowledged))
-    for row in measured.rows:
+    add("duration_seconds", metrics.seconds)
+    add("verdict", metrics.verdict)
+    if metrics.is_acknowledged is not None:
+        add("acknowledged", int(metrics.is_acknowledged))
+    for row in metrics.rows:
         add("queries", row["queries"], **_labels_of(row))
         add("judged_rate", row["judged_rate"], **_labels_of(row))
-    for row in (*measured.rows, *measured.slices):
-        for measure in ("ndcg", *measured.measures):
+    for row in (*metrics.rows, *metrics.slices):
+        for measure in ("ndcg", *metrics.measures):
             add("score", row[measure], **_labels_of(row), measure=measure)
-    lines = [f"{_NIGHT}{measured.evaluated_on}"]
+    lines = [f"{_NIGHT}{metrics.evaluated_on}"]
     for name, of_metric in samples.items():
         if of_metric:
             lines.append(f"# HELP ndcg_spark_{name} {_HELP[name]}")

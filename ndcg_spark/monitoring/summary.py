@@ -131,7 +131,7 @@ def _dataset_lines(
         yield from _lines_of_verdict(verdict, means, metric)
         yield from _other_findings(verdict)
         yield from _how_to_begin(config, verdict)
-        yield from _when_it_arrives(config, verdict)
+        yield from _evaluate_again(config, verdict)
     yield from _link(config, dataset)
 
 
@@ -161,7 +161,7 @@ def _how_to_begin(config: EvaluationConfig, verdict: Verdict) -> list[str]:
     return [f"{advice[:1].upper()}{advice[1:]}"]
 
 
-def _when_it_arrives(config: EvaluationConfig, verdict: Verdict) -> list[str]:
+def _evaluate_again(config: EvaluationConfig, verdict: Verdict) -> list[str]:
     """What to do about missing runs and datasets, with the command if the file alone repeats it."""
     if verdict.reason not in ("missing_run", "missing_dataset"):
         return []
@@ -204,8 +204,8 @@ def _lines_without_gate(
     shown = list(means)[:_MOST_RUNS]
     for run in shown:
         line = _with_score(run, metric, means[run])
-        yield _falling(line, falls.get(run))
-    yield from _more(means, shown)
+        yield _with_fall(line, falls.get(run))
+    yield from _more_runs(means, shown)
 
 
 def _lines_of_verdict(
@@ -228,11 +228,11 @@ def _lines_of_verdict(
             line = _with_change(results[run])
         else:
             line = _with_score(run, metric, means[run])
-        yield _falling(line, falls.get(run))
-    yield from _more(runs, shown)
+        yield _with_fall(line, falls.get(run))
+    yield from _more_runs(runs, shown)
 
 
-def _more(runs: Collection[str], shown: Collection[str]) -> list[str]:
+def _more_runs(runs: Collection[str], shown: Collection[str]) -> list[str]:
     more = len(runs) - len(shown)
     return [f"and {more:,} more runs"] if more else []
 
@@ -241,9 +241,9 @@ def _with_score(run: str, metric: Metric, mean: float | None) -> str:
     return f"{run}: {measure_at(*metric)} {score(mean)}"
 
 
-def _falling(line: str, falling: Falling | None) -> str:
+def _with_fall(line: str, fall: Falling | None) -> str:
     """A run's line, and since when the run falls if it does."""
-    return line if falling is None else f"{line} ({falling.in_words})"
+    return line if fall is None else f"{line} ({fall.in_words})"
 
 
 def _first_results(verdict: Verdict) -> dict[str, Result]:
@@ -269,7 +269,7 @@ def _with_change(result: Result) -> str:
     """`hybrid: ndcg@10 0.7431, -0.0384 against the good nights to 2026-11-19`."""
     name = f"{result.run}: {result.measure}@{result.cutoff}"
     change = f"{difference(result.difference)}{_both_sides(result)}"
-    return f"{name} {score(result.mean)}, {change} {_against(result)}"
+    return f"{name} {score(result.mean)}, {change} {_baseline_in_words(result)}"
 
 
 def _both_sides(result: Result) -> str:
@@ -284,8 +284,8 @@ def _both_sides(result: Result) -> str:
     return f" ({difference(low)} to {difference(high)} across the changes of judgments)"
 
 
-def _against(result: Result) -> str:
-    """The baseline of a result in a few words."""
+def _baseline_in_words(result: Result) -> str:
+    """The baseline of a result: `against bm25`, `since 2026-11-19`."""
     if result.since is not None:
         return f"since {result.since}"
     if result.baseline == GOOD:

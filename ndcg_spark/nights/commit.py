@@ -15,7 +15,7 @@ from ndcg_spark.errors import InputError, NdcgSparkError, StorageError
 from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.stored_rows import StoredRows
 from ndcg_spark.nights.log import Night, Nights, append, committed, log_row, utc_now
-from ndcg_spark.nights.reader import read_night_files, stored
+from ndcg_spark.nights.reader import file_schema, read_night_files
 from ndcg_spark.nights.store import FAILURES, REMOVING, Store, folder
 from ndcg_spark.schemas import IN_PATHS, KEPT
 from ndcg_spark.text import masked
@@ -55,7 +55,7 @@ class Publication:
     def write_rows(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write a table with few rows, without an engine."""
         with self.store.failures("cannot be written"):
-            self.store.add_rows(self._folder(name), rows, stored(name))
+            self.store.add_rows(self._folder(name), rows, file_schema(name))
 
     def read(self, name: str, session: "SparkSession") -> "DataFrame":
         """The rows of a written table, as the engine reads them."""
@@ -70,10 +70,11 @@ class Publication:
         """The rows of a verified table, as this process reads them."""
         root = self._folder(name)
         files = []
-        for path, size in self._files[name].items():
+        for path, described in self._files[name].items():
             place = (self.store.system, f"{root}/{path}")
-            files.append(File(path, size["bytes"], storage=place))
-        return StoredRows(files, {}, stored(name).names, "output", f"{name} in {self.location}")
+            files.append(File(path, described["bytes"], storage=place))
+        columns = file_schema(name).names
+        return StoredRows(files, {}, columns, "output", f"{name} in {self.location}")
 
     def table(self, name: str) -> pa.Table:
         """All rows of a verified table, unordered, read without an engine.
@@ -81,12 +82,13 @@ class Publication:
         StorageError if a file has changed since it was written.
         """
         root = self._folder(name)
-        parts = []
+        schema = file_schema(name)
+        parts = [schema.empty_table()]
         with self.store.failures("cannot be read back"):
-            for path, file in self._files[name].items():
-                content = self.store.read(f"{root}/{path}", file.get("crc32"))
-                parts.append(content.select(stored(name).names).cast(stored(name)))
-        rows = pa.concat_tables([stored(name).empty_table(), *parts])
+            for path, described in self._files[name].items():
+                content = self.store.read(f"{root}/{path}", described.get("crc32"))
+                parts.append(content.select(schema.names).cast(schema))
+        rows = pa.concat_tables(parts)
         in_paths = {"evaluated_on": self._date, "evaluation_id": self._id}
         for column, value in in_paths.items():
             constant = pa.scalar(value).cast(KEPT[name].field(column).type)
@@ -129,7 +131,7 @@ class Publication:
             known.refuse_damaged([self._date])
             path = append(self.store, self._date, self._log_rows(record, datasets, known))
             try:
-                # A process that removes leftovers writes a sign before it reads the log, so one of
+                # A process that removes leftovers writes a mark before it reads the log, so one of
                 # the two processes notices the other.
                 self._refuse_lost()
             except BaseException:
@@ -169,11 +171,10 @@ class Publication:
     def _refuse_lost(self) -> None:
         """Raise StorageError if verified files are gone, which can happen to a slow evaluation."""
         for name, files in self._files.items():
-            sizes = self._sizes(name, suffix="")
-            is_being_removed = REMOVING in sizes
-            there = {path: size for path, size in sizes.items() if path.endswith(".parquet")}
             verified = {path: file["bytes"] for path, file in files.items()}
-            if is_being_removed or there != verified:
+            listed = self._sizes(name, suffix="")
+            present = {path: size for path, size in listed.items() if path.endswith(".parquet")}
+            if REMOVING in listed or present != verified:
                 where = f"output: files of {name} in {self.store.location}"
                 what = "changed after they were verified, so nothing was published"
                 raise StorageError(f"{where} {what}; run this again")

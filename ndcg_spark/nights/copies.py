@@ -25,7 +25,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff, deepest_finite, measure_at
 from ndcg_spark.convention.options import TIES
 from ndcg_spark.nights.log import Night, Nights, committed
-from ndcg_spark.nights.reader import stored
+from ndcg_spark.nights.reader import file_schema
 from ndcg_spark.nights.store import FAILURES, OutputFile, Store
 from ndcg_spark.parquet_files import write_table
 from ndcg_spark.schemas import JUDGMENTS, QUERY_SCORES
@@ -95,7 +95,7 @@ def fingerprints_of_kept(paths: Sequence[str], nights: Iterable[Night]) -> dict[
     fingerprints = {}
     for night in nights:
         for path in paths:
-            fingerprint = path.removesuffix(".parquet").rpartition(".")[2]
+            fingerprint = _last_part_of_name(path)
             if absolute_path(path) == kept_file(night, fingerprint):
                 fingerprints[night.dataset] = fingerprint
     return fingerprints
@@ -125,7 +125,7 @@ def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
 
     Measures that cannot be computed are null; `why_not_rescored` says why.
     """
-    schema = stored("query_scores")
+    schema = file_schema("query_scores")
     rows = _read(night.store, copy_path(night, fingerprint), schema)
     if rows is None:
         return None
@@ -138,7 +138,7 @@ def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
 
 def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
     """Write a night's scores under these judgments, replacing older ones. Raises FAILURES."""
-    schema, path = stored("query_scores"), copy_path(night, fingerprint)
+    schema, path = file_schema("query_scores"), copy_path(night, fingerprint)
     night.store.delete(path)
     _write(night.store, path, rows.select(schema.names).cast(schema))
 
@@ -174,7 +174,7 @@ def why_not_copied(night: Night) -> str | None:
         documents = night.record["configuration"].get("documents")
         kept = "only some of its documents were kept" if documents else "no documents were kept"
         return f"{kept}; documents=all keeps them"
-    return _why_grades_decide(night_convention(night)) or _why_no_depth(night)
+    return _why_lists_do_not_suffice(night_convention(night)) or _why_no_depth(night)
 
 
 def keeps_whole_lists(night: Night) -> bool:
@@ -183,8 +183,11 @@ def keeps_whole_lists(night: Night) -> bool:
     return is_requested and "ranked_documents" in night.record["files"]
 
 
-def _why_grades_decide(convention: Convention) -> str | None:
-    """Why the kept lists depend on the judgments; None if they do not."""
+def _why_lists_do_not_suffice(convention: Convention) -> str | None:
+    """Why the kept lists cannot be scored under different judgments; None if they can.
+
+    The lists themselves may depend on the judgments, or more documents may be needed.
+    """
     if TIES[convention.ties].by == "gain":
         return f"with ties={convention.ties}, grades decide the order"
     for option in ("unjudged", "negative"):
@@ -279,14 +282,14 @@ def _unneeded_files_of_copies(
     needed: Iterable[tuple[Night, str]],
     now: float,
 ) -> list[str]:
-    """The copies that are old enough to be removed, and that no night needs."""
+    """The copies of scores that are old enough to be removed, and that no comparison needs."""
     kept = {copy_path(*pair) for pair in itertools.chain(needed, _copies_of_changes(nights))}
     known = {str(row["evaluation_id"]) for row in nights.rows}
     unneeded = []
     for path, file in copies.items():
         if path in kept or _date_of(path) in nights.damaged:
             continue
-        is_explained = _evaluation_of(path) in known
+        is_explained = _last_part_of_name(path) in known
         least = _SECONDS_UNNEEDED if is_explained else _SECONDS_UNEXPLAINED
         if _age(file, now) > least:
             unneeded.append(path)
@@ -304,12 +307,12 @@ def _copies_of_changes(nights: Nights) -> Iterator[tuple[Night, str]]:
         fingerprints = [str(night.row["judgments_fingerprint"]) for night in own]
         newest_first = list(dict.fromkeys(reversed(fingerprints)))
         yield from itertools.product(own, newest_first[:2])
-        for before, after in itertools.pairwise(zip(own, fingerprints, strict=True)):
-            night, judgments = before
-            next_night, next_judgments = after
-            if judgments != next_judgments:
-                yield night, next_judgments
-                yield next_night, judgments
+        for before, after in itertools.pairwise(own):
+            old = str(before.row["judgments_fingerprint"])
+            new = str(after.row["judgments_fingerprint"])
+            if old != new:
+                yield before, new
+                yield after, old
 
 
 def _judgments_of_log(nights: Nights) -> Iterator[tuple[str, str]]:
@@ -319,7 +322,8 @@ def _judgments_of_log(nights: Nights) -> Iterator[tuple[str, str]]:
             yield row["dataset"], row["judgments_fingerprint"]
 
 
-def _evaluation_of(path: str) -> str:
+def _last_part_of_name(path: str) -> str:
+    """The fingerprint of kept judgments, or the evaluation id of a copy of scores."""
     return path.removesuffix(".parquet").rpartition(".")[2]
 
 

@@ -17,7 +17,7 @@ from ndcg_spark.voices import Give, Notice
 SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that read the log before an evaluation was superseded still finds its rows for an hour.
 SECONDS_SUPERSEDED = 3600.0
-_KEPT = (
+_WHY_KEPT = (
     "the gate uses them as its newest good nights or baselines, or to reach these across new "
     "judgments"
 )
@@ -120,10 +120,10 @@ class _Output:
 
     store: Store
     #: The evaluations that have folders.
-    there: set[_Evaluation]
+    with_folder: set[_Evaluation]
     known: Nights
     #: When each published evaluation was superseded; infinite if it is current.
-    superseded: Mapping[_Evaluation, float]
+    superseded_at: Mapping[_Evaluation, float]
     #: The current time by the clock of the storage.
     now: float
 
@@ -132,7 +132,7 @@ def leftovers(output: str) -> list[Removal]:
     """Superseded and killed evaluations. Raises StorageError."""
     store = Store(output)
     with store.failures("cannot be used"):
-        return _leftovers(_read(store))
+        return _leftovers(_read_output(store))
 
 
 def removable(
@@ -151,7 +151,7 @@ def removable(
     """
     store = Store(output)
     with store.failures("cannot be used"):
-        found = _read(store)
+        found = _read_output(store)
         found.known.refuse_damaged([] if date is None else [date])
         removals = _leftovers(found)
     known = found.known
@@ -164,36 +164,38 @@ def removable(
         return removals, [Notice(f"{len(old)} old night(s) are kept: {why}", restore)]
     kept: set[str] = set()
     if not baselines:
-        kept = old.intersection(needed(known, old)) - {date or ""}
-    removals.extend(_nights_of(found, day) for day in sorted(old - kept))
+        kept = old & needed(known, old)
+        if date is not None:
+            kept.discard(date)
+    removals.extend(_removal_of_nights(found, day) for day in sorted(old - kept))
     if not kept:
         return removals, []
-    sentence = f"the nights of {_dates_in_words(kept)} are kept: {_KEPT}"
+    sentence = f"the nights of {_dates_in_words(kept)} are kept: {_WHY_KEPT}"
     return removals, [Notice(sentence, _REMOVE_TOO)]
 
 
-def _read(store: Store) -> _Output:
+def _read_output(store: Store) -> _Output:
     """An output's evaluations. Raises FAILURES."""
     # Folders are listed before the log is read, so that an evaluation that adds its rows in between
     # is not taken for one without rows.
-    there = set()
+    with_folder = set()
     for path in store.files("query_scores", ""):
         match = _FOLDER.match(path)
         if match:
-            there.add(_Evaluation(match[1], match[2]))
+            with_folder.add(_Evaluation(match[1], match[2]))
     known = committed(store)
-    now = store.now() if there else 0.0
-    return _Output(store, there, known, _superseded(known), now)
+    now = store.now() if with_folder else 0.0
+    return _Output(store, with_folder, known, _superseded_at(known), now)
 
 
 def _leftovers(output: _Output) -> list[Removal]:
     """Superseded and killed evaluations that are old enough, and unneeded copies."""
     removals = []
-    for one in sorted(output.there):
+    for one in sorted(output.with_folder):
         if one.date in output.known.damaged:
             continue
-        if one in output.superseded:
-            if output.now - output.superseded[one] > SECONDS_SUPERSEDED:
+        if one in output.superseded_at:
+            if output.now - output.superseded_at[one] > SECONDS_SUPERSEDED:
                 removals.append(_removal(one, "was superseded"))
         elif output.now - _last_written(output.store, one) > SECONDS_WITHOUT_ROW:
             removals.append(_removal(one, "did not publish")._replace(unpublished=one))
@@ -209,13 +211,13 @@ def _removal(evaluation: _Evaluation, why: str) -> Removal:
     return Removal(what, _folders(evaluation))
 
 
-def _nights_of(output: _Output, day: str) -> Removal:
+def _removal_of_nights(output: _Output, day: str) -> Removal:
     """All nights of a date."""
     rows = [row for row in output.known.rows if row["evaluated_on"] == day]
     rows.sort(key=_order_of_adding)
     paths = [f"{RESCORED}/evaluated_on={day}"]
     paths.extend(row["file"] for row in rows)
-    for evaluation in sorted(output.there & output.superseded.keys()):
+    for evaluation in sorted(output.with_folder & output.superseded_at.keys()):
         if evaluation.date == day:
             paths.extend(_folders(evaluation))
     return Removal(f"the nights of {day}", list(dict.fromkeys(paths)), date=day)
@@ -226,7 +228,7 @@ def _order_of_adding(row: Mapping[str, Any]) -> tuple[int, float, int]:
     return row["number"] or 0, row["written"], row["revision"] or 0
 
 
-def _superseded(known: Nights) -> dict[_Evaluation, float]:
+def _superseded_at(known: Nights) -> dict[_Evaluation, float]:
     """When each published evaluation was superseded in all its datasets.
 
     The value is infinite if the evaluation is still current.
@@ -239,11 +241,11 @@ def _superseded(known: Nights) -> dict[_Evaluation, float]:
             continue
         evaluation = _Evaluation(row["evaluated_on"], row["evaluation_id"])
         night = current.get((row["dataset"], row["evaluated_on"]))
-        time = math.inf
+        replaced_at = math.inf
         if night is not None and night.evaluation_id != row["evaluation_id"]:
-            time = night.row["written"]
+            replaced_at = night.row["written"]
         # It is superseded once a later evaluation has replaced the last of its datasets.
-        since[evaluation] = max(time, since.get(evaluation, 0.0))
+        since[evaluation] = max(replaced_at, since.get(evaluation, 0.0))
     return since
 
 

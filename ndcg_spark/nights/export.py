@@ -98,17 +98,17 @@ def _private_files() -> Iterator[None]:
         os.umask(before)
 
 
-def _refuse_other_shape(name: str, there: pa.Schema | None) -> None:
+def _refuse_other_shape(name: str, existing: pa.Schema | None) -> None:
     """Raise ConfigurationError if an existing table has different columns.
 
-    It may lack columns, except those that are never null. `there`: its schema, None if it does not
-    exist.
+    `existing` is its schema, or None if there is no such table. It may lack columns, which are then
+    added, except those that are never null.
     """
-    if there is None:
+    if existing is None:
         return
-    own, known = _columns(TABLES[name]), _columns(there)
-    wrong = known - own
-    for column, kind in own - known:
+    ours, theirs = _columns(TABLES[name]), _columns(existing)
+    wrong = theirs - ours
+    for column, kind in ours - theirs:
         if column in _NEVER_NULL:
             wrong.add((column, kind))
     if wrong:

@@ -190,11 +190,11 @@ def committed(output: str | Store, dates: Iterable[str] | None = None) -> Nights
 
 def _current_nights(store: Store, rows: Iterable[Row]) -> Iterator[Night]:
     """The night of each dataset and date, from the log's sorted rows."""
-    evaluation = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
+    evaluation_of = operator.itemgetter("dataset", "evaluated_on", "evaluation_id")
     published = [row for row in rows if row["status"] == "published"]
     # A revision that was added while its night expired has no effect.
-    with_first_row = {evaluation(row) for row in published if not row["revision"]}
-    valid = [row for row in published if evaluation(row) in with_first_row]
+    with_first_row = {evaluation_of(row) for row in published if not row["revision"]}
+    valid = [row for row in published if evaluation_of(row) in with_first_row]
     for _, group in itertools.groupby(valid, operator.itemgetter("dataset", "evaluated_on")):
         yield _current_night(store, list(group))
 

@@ -159,9 +159,9 @@ def select_nights(
         nights.refuse_damaged([date])
     else:
         newest = newest_date(nights, dataset)
-    attempts = [_attempt(row) for row in nights.attempts if row["evaluated_on"] == date]
+    attempts = [row for row in nights.attempts if row["evaluated_on"] == date]
     if attempts and all(night.evaluated_on != date for night in nights):
-        raise ConfigurationError(f"date: {attempts[-1]}")
+        raise ConfigurationError(f"date: {_attempt_in_words(attempts[-1])}")
     chosen = []
     for night in nights_of_dataset(nights, output, dataset):
         if night.evaluated_on == (date or newest):
@@ -217,8 +217,8 @@ def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = 
     for night in sorted(nights):
         if night.evaluated_on < date:
             last_dates[night.dataset] = night.evaluated_on
-    there = datasets_of_date(nights, date)
-    absent = [name for name in last_dates if name not in there]
+    present = datasets_of_date(nights, date)
+    absent = [name for name in last_dates if name not in present]
     if dataset is not None or not absent:
         return None
     example = f"{absent[0]} (its last night is {last_dates[absent[0]]})"
@@ -245,35 +245,39 @@ def failed_attempts(nights: Nights, dataset: str | None = None) -> list[Mapping[
     return failed
 
 
-def _attempt(row: Mapping[str, Any]) -> str:
+def _attempt_in_words(row: Mapping[str, Any]) -> str:
     """A sentence about an evaluation that published nothing."""
     how = f"was {row['status']} with exit code {row['exit_code']}"
     return f"{row['evaluated_on']} {how}: {row['reason']}"
 
 
-def unpublished(nights: Nights, dataset: str | None = None) -> list[str]:
-    """Sentences about dates that published nothing, and about unusually long gaps between nights.
+def gaps_in_words(nights: Nights, dataset: str | None = None) -> list[str]:
+    """Sentences about dates without a night.
 
-    There are at most ten of these. The dates whose log cannot be read come first.
+    First come all dates whose log cannot be read, and then at most ten sentences about evaluations
+    that published nothing and about gaps between nights that are longer than usual.
     """
-    there = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
+    published = {night.evaluated_on for night in nights if dataset in (None, night.dataset)}
     sentences = []
     for row in failed_attempts(nights, dataset):
-        again = "evaluated again, " if row["evaluated_on"] in there else ""
-        sentences.append(again + _attempt(row))
+        again = "evaluated again, " if row["evaluated_on"] in published else ""
+        sentences.append(again + _attempt_in_words(row))
     for name, own in itertools.groupby(nights, key=lambda night: night.dataset):
         if dataset in (None, name):
-            sentences.extend(_gaps(name, [night.evaluated_on for night in own]))
+            sentences.extend(_long_gaps(name, [night.evaluated_on for night in own]))
     lost = [f"{date} is left out: {nights.damaged[date]}" for date in sorted(nights.damaged)]
     return lost + sentences[-10:]
 
 
-def _gaps(dataset: str, dates: Iterable[str]) -> Iterator[str]:
+def _long_gaps(dataset: str, dates: Iterable[str]) -> Iterator[str]:
     """A sentence for each gap between two nights that is longer than usual."""
     days = list(map(datetime.date.fromisoformat, dates))
-    steps = [(after - before).days for before, after in itertools.pairwise(days)]
+    gaps = [after - before for before, after in itertools.pairwise(days)]
+    if not gaps:
+        return
+    usual = statistics.mode(gaps)
     for before, after in itertools.pairwise(days):
-        if (after - before).days > statistics.mode(steps):
+        if after - before > usual:
             # The log does not know why: `expire` also removes its rows.
             gap = f"{dataset} has no night between {before} and {after}"
             yield f"{gap}: none was published, or expire removed it"
@@ -320,7 +324,7 @@ def read_nights(nights: Sequence[Night], table: str, session: "SparkSession") ->
         files = night.files(table)
         if not files:
             continue
-        with _lost_files_named(night, table):
+        with _reading(night, table):
             for info in night.store.system.get_file_info(list(files)):
                 if info.size != files[info.path]["bytes"]:
                     raise FileNotFoundError(f"{info.path} is missing or damaged")
@@ -344,11 +348,11 @@ def read_night_files(
     from pyspark.sql.pandas.types import from_arrow_schema
 
     key = {"evaluated_on": F.lit(date).cast("date"), "evaluation_id": F.lit(evaluation_id)}
-    rows = session.read.schema(from_arrow_schema(stored(table))).parquet(*paths)
+    rows = session.read.schema(from_arrow_schema(file_schema(table))).parquet(*paths)
     return rows.withColumns(key).select(*KEPT[table].names)
 
 
-def stored(table: str) -> pa.Schema:
+def file_schema(table: str) -> pa.Schema:
     """The schema of a table's files: without the columns that are in their paths."""
     return pa.schema([field for field in KEPT[table] if field.name not in IN_PATHS])
 
@@ -383,16 +387,18 @@ def read_night_batches(
     parquet = ds.ParquetFileFormat(default_fragment_scan_options=verified)
     for night in nights:
         day = pa.scalar(night.evaluated_on).cast(pa.date32())
+        # The values of the columns that the paths contain.
         key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == night.evaluation_id)
         system, files = night.store.system, night.files(table)
         fragments = []
         for path, file in files.items():
             fragments.append(parquet.make_fragment(path, system, key, file_size=file["bytes"]))
+        wanted = {"dataset": [night.dataset], **(where or {})}
         conditions = []
-        for column, values in {"dataset": [night.dataset], **(where or {})}.items():
+        for column, values in wanted.items():
             typed = pa.array(values, schema.field(column).type)
             conditions.append(pc.field(column).isin(typed))
-        with _lost_files_named(night, table):
+        with _reading(night, table):
             night.store.refuse_changed(files)
             yield from ds.FileSystemDataset(fragments, schema, parquet, system).to_batches(
                 columns=list(columns),
@@ -406,7 +412,7 @@ def refuse_changed_nights(nights: Iterable[Night]) -> None:
     """Raise StorageError if a file of a night has changed since it was written."""
     for night in nights:
         for table in KEPT:
-            with _lost_files_named(night, table):
+            with _reading(night, table):
                 night.store.refuse_changed(night.files(table))
 
 
@@ -416,9 +422,10 @@ def returned_nothing(row: Mapping[str, Any]) -> bool:
 
     Its scores are 0 if missing queries are scored as 0, but nothing was measured.
     """
-    unanswered = (row["missing_queries"] or 0) + (row["no_relevant_queries"] or 0)
-    has_other_queries = (row["queries"] or 0) > unanswered
-    return row["judged_rate"] is None and unanswered > 0 and not has_other_queries
+    without_results = row["judged_rate"] is None
+    without_score = (row["missing_queries"] or 0) + (row["no_relevant_queries"] or 0)
+    has_other_queries = (row["queries"] or 0) > without_score
+    return without_results and without_score > 0 and not has_other_queries
 
 
 def answering_runs(rows: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -440,7 +447,7 @@ def _scores_of_all_queries(night: Night) -> list[Row]:
     """The DATASET_SCORES rows of one night without slices."""
     empty = dict.fromkeys(measure_first(DATASET_SCORES, COLUMNS))
     key = {"evaluated_on": night.evaluated_on, "evaluation_id": night.evaluation_id}
-    with _lost_files_named(night, "dataset_scores"):
+    with _reading(night, "dataset_scores"):
         # Not one dataset of all files, which takes twice as long if each has only a few rows.
         files = night.files("dataset_scores")
         tables = [night.store.read(path, file.get("crc32")) for path, file in files.items()]
@@ -455,7 +462,7 @@ def _scores_of_all_queries(night: Night) -> list[Row]:
 
 
 @contextlib.contextmanager
-def _lost_files_named(night: Night, table: str) -> Iterator[None]:
+def _reading(night: Night, table: str) -> Iterator[None]:
     """Run the block, which reads a table of a night.
 
     ReplacedError if its files cannot be read because the night was replaced. StorageError if they

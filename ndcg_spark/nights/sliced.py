@@ -12,14 +12,9 @@ from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.newest import mean_rows
 from ndcg_spark.nights.reader import read_dataset_scores, read_night_batches
 from ndcg_spark.schemas import DATASET_SCORES
-from ndcg_spark.spot_check.means import Means
+from ndcg_spark.spot_check.means import Means, columns_of_means
 from ndcg_spark.tables.table import split_slices
 
-#: The query score columns that means need besides the measures.
-_NEEDED = (
-    *("dataset", "run", "query_id", "cutoff", "status", "returned", "judged"),
-    *("ndcg", "dcg", "ideal_dcg"),
-)
 _EMPTY = dict.fromkeys(DATASET_SCORES.names)
 
 
@@ -55,8 +50,7 @@ def _slices(night: Night, attributes: pa.Table) -> list[dict[str, Any]]:
     """The DATASET_SCORES rows of one night for these slices."""
     measures = night.measure_set
     means = Means(measures, attributes)
-    columns = [*_NEEDED, *measures.columns]
-    for batch in read_night_batches([night], "query_scores", columns):
+    for batch in read_night_batches([night], "query_scores", columns_of_means(measures)):
         means.add(pa.Table.from_batches([batch]))
     rows = [row for row in mean_rows(night, means) if row["attribute"] is not None]
     return [{**_EMPTY, **row} for row in rows]

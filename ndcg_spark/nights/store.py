@@ -146,7 +146,7 @@ class Store:
         with self.system.open_input_stream(path) as stream:
             content = stream.read()
         if checksum is not None and zlib.crc32(content) != checksum:
-            raise _damaged(path)
+            raise _damage_error(path)
         return read_whole(content)
 
     def is_file(self, path: str) -> bool:
@@ -172,7 +172,7 @@ class Store:
         named = named_checksum(path)
         checksum = self.checksum(path) if self.is_local else named
         if named is not None and checksum != named:
-            raise _damaged(path)
+            raise _damage_error(path)
         if checksum is not None:
             described["crc32"] = checksum
         return described
@@ -199,7 +199,7 @@ class Store:
             if expected is None or path in self._verified:
                 continue
             if self.checksum(path) != expected:
-                raise _damaged(path)
+                raise _damage_error(path)
             self._verified.add(path)
 
     def add_rows(self, folder: str, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> str:
@@ -289,5 +289,5 @@ def named_checksum(path: str) -> int | None:
     return int(named[1], 16) if named else None
 
 
-def _damaged(path: str) -> DamagedFileError:
+def _damage_error(path: str) -> DamagedFileError:
     return DamagedFileError(f"{path} is damaged: its checksum has changed since it was written")

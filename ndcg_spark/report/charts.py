@@ -277,7 +277,7 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
     # Without any value, the last night's dot is in the middle of the right side.
     last = "98,50"
     for stretch in _line_stretches(points):
-        corners = [place(at, _shown(point)) for at, point in stretch]
+        corners = [place(at, _drawn_value(point)) for at, point in stretch]
         last = corners[-1]
         if len(corners) > 1:
             lines.append(" ".join(corners))
@@ -295,7 +295,7 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
     return TrendChart(
         high=score(high),
         low=score(low),
-        label=f"{measure}: {score(_shown(begin))} on {day(begin.date)}, {newest}",
+        label=f"{measure}: {score(_drawn_value(begin))} on {day(begin.date)}, {newest}",
         areas=areas,
         lines=lines,
         dots=dots,
@@ -304,7 +304,7 @@ def place_trend(line: TrendLine, tone: str = "mid", usual: UsualRange | None = N
     )
 
 
-def _shown(point: Point) -> float | None:
+def _drawn_value(point: Point) -> float | None:
     """The value that is drawn for a night, as if it had the last night's judgments."""
     return point.value if point.chained is None else point.chained
 
@@ -313,7 +313,7 @@ def _marks(points: Sequence[Point], low: float, high: float) -> list[Line]:
     """Marks where the judgments changed, and how uncertain the shift of earlier nights is."""
     marks = []
     for at, point in enumerate(points[1:], 1):
-        value = _shown(point)
+        value = _drawn_value(point)
         if point.change is None or value is None:
             continue
         x = f"{2 + 96 * (at - 0.5) / max(1, len(points) - 1):.1f}"
@@ -327,7 +327,7 @@ def _marks(points: Sequence[Point], low: float, high: float) -> list[Line]:
 
 def _axis(points: Sequence[Point], usual: UsualRange | None) -> tuple[float, float]:
     """The lower and the upper end of the axis, from the drawn values."""
-    known = [value for value in map(_shown, points) if value is not None]
+    known = [value for value in map(_drawn_value, points) if value is not None]
     if usual is not None:
         known += [usual.low, usual.high]
     known = known or [0.0]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ndcg_spark.convention.measures import MeasureSet, catalog_definitions, written
+from ndcg_spark.convention.measures import MeasureSet, catalog_definitions, measure_heading
 from ndcg_spark.tables.table import deepest_count, make_table, shown_value
 from ndcg_spark.tables.writers import View
 
@@ -21,7 +21,7 @@ def described_view(rows: Sequence[Row], measures: MeasureSet) -> View:
         kept = [name for name, _ in measures.pairs]
     else:
         lines = _lines_by_run(rows, measures, counts)
-        kept = [written(name, cutoff) for name, cutoff in measures.pairs]
+        kept = [measure_heading(name, cutoff) for name, cutoff in measures.pairs]
     definitions = catalog_definitions(measures, are_judged=False)
     table = make_table(lines, (), definitions, kept=kept)
     columns = ["dataset", "run", "cutoff", *measures.columns_of_means, *counts]
@@ -66,7 +66,7 @@ def _lines_by_run(rows: Sequence[Row], measures: MeasureSet, counts: Sequence[st
         line: Row = {"dataset": dataset, "run": run}
         by_cutoff = {row["cutoff"]: row for row in of_run}
         for name, cutoff in measures.pairs:
-            line[written(name, cutoff)] = shown_value(name, by_cutoff[cutoff][name])
+            line[measure_heading(name, cutoff)] = shown_value(name, by_cutoff[cutoff][name])
         for count in counts:
             line[count] = deepest_count(of_run, count)
         lines.append(line)

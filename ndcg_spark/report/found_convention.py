@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ndcg_spark.convention.measures import format_cutoff, written
+from ndcg_spark.convention.measures import format_cutoff, measure_heading
 from ndcg_spark.convention.options import show
 from ndcg_spark.errors import InputError
 from ndcg_spark.scratch import write_whole
@@ -38,7 +38,7 @@ def as_value(found: FoundConvention) -> dict[str, Any]:
     """The result as JSON values."""
     alternatives = []
     for one in found.alternatives:
-        alternatives.append({**one._asdict(), "value": _shown(one)})
+        alternatives.append({**one._asdict(), "value": _value_in_configuration(one)})
     difference = None
     if found.first_difference is not None:
         difference = found.first_difference._asdict()
@@ -60,7 +60,7 @@ def as_value(found: FoundConvention) -> dict[str, Any]:
 
 
 def _sentences(found: FoundConvention) -> Iterator[str]:
-    cutoffs = ", ".join(written("ndcg", cutoff) for cutoff in found.cutoffs)
+    cutoffs = ", ".join(measure_heading("ndcg", cutoff) for cutoff in found.cutoffs)
     yield _answer(found, f"{found.label}, {cutoffs}")
     yield f"In words: {found.convention.formula}"
     what = f"{found.equal:,} of {found.compared:,} scores are equal to {found.tolerance:.1g}"
@@ -135,7 +135,7 @@ def _means_table(found: FoundConvention) -> Table:
     return make_table(rows, names, notes=notes, title="Means")
 
 
-def _shown(one: Alternative) -> str:
+def _value_in_configuration(one: Alternative) -> str:
     """An alternative's value as a configuration would write it."""
     return format_cutoff(one.value) if one.option == "cutoff" else show(one.value)
 
@@ -152,7 +152,7 @@ def _row(found: FoundConvention, one: Alternative) -> dict[str, Any]:
     return {
         "option": one.option,
         "value": _now(found, one.option),
-        "gives_the_same_scores": _shown(one),
+        "gives_the_same_scores": _value_in_configuration(one),
         "separated_by": one.separated_by,
     }
 
@@ -161,7 +161,7 @@ def _alternatives_table(found: FoundConvention) -> Table:
     """A row for each option for which a different value gives the same scores."""
     options: dict[str, list[str]] = {}
     for one in found.alternatives:
-        options.setdefault(one.option, []).append(_shown(one))
+        options.setdefault(one.option, []).append(_value_in_configuration(one))
     separated = {one.option: one.separated_by for one in found.alternatives}
     rows = []
     for option, values in options.items():
@@ -180,7 +180,7 @@ def _alternatives_table(found: FoundConvention) -> Table:
 
 def _difference_table(found: FoundConvention, first: Difference) -> Table:
     """The first score that differs: the gains of the list and its ideal ranking."""
-    measure = written("ndcg", first.cutoff)
+    measure = measure_heading("ndcg", first.cutoff)
     place = f"the mean of {first.run}"
     if first.query_id is not None:
         place = f"query {first.query_id} of {first.run}"

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from ndcg_spark.comparison.judgment_changes import Change
 from ndcg_spark.comparison.known_losses import acknowledged_now
 from ndcg_spark.comparison.trend import Point, TrendLine
-from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, written
+from ndcg_spark.convention.measures import COLUMNS, MEASURES, measure_at, measure_heading
 from ndcg_spark.errors import DONE
 from ndcg_spark.gate.acknowledged import acknowledged_in_words, acknowledgement_of
 from ndcg_spark.gate.verdict import (
@@ -26,7 +26,7 @@ from ndcg_spark.gate.verdict import (
 )
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.macro_rows import macro_of_nights
-from ndcg_spark.nights.reader import unpublished
+from ndcg_spark.nights.reader import gaps_in_words
 from ndcg_spark.report.console import print_view, write_file
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.format import count, difference, score
@@ -96,7 +96,7 @@ def print_nights(nights: Nights, scores: Sequence[Sequence[Row]], style: str | N
         shown += _macro_rows(nights, means)
         columns = (*columns, DATASETS)
         csv_rows += macro_rows
-    notes = list(unpublished(nights))
+    notes = list(gaps_in_words(nights))
     if not nights:
         notes.insert(0, "there are no nights; check the path")
     notes += _newest_notes(means)
@@ -152,7 +152,7 @@ def _night_row(night: Night, rows: Sequence[Row]) -> dict[str, Any]:
         "reason": night.row["reason"],
         "run": night.row["run"],
         "best_run": best_run,
-        "measure": written(measure, cutoff),
+        "measure": measure_heading(measure, cutoff),
         "best": best,
         "runs": len({row["run"] for row in rows}),
         "queries": max((row["queries"] for row in rows), default=None),

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ndcg_spark.convention.measures import MEASURES, written
+from ndcg_spark.convention.measures import MEASURES, measure_heading
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.nights.log import Nights
 from ndcg_spark.report.console import print_view
@@ -80,8 +80,8 @@ def _lines(row: Row, known: Row, means: list[Row]) -> Iterator[Row]:
     if not shown:
         yield {**line, "mean": None}
     for mean in shown:
-        of_run = {"run": mean["run"], "measure": written(name, cutoff), "mean": mean["mean"]}
-        yield {**line, **of_run}
+        measure = measure_heading(name, cutoff)
+        yield {**line, "run": mean["run"], "measure": measure, "mean": mean["mean"]}
 
 
 def _best_first(mean: Row) -> tuple[float, str]:

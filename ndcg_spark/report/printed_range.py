@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ndcg_spark.convention.measures import MEASURES, written
+from ndcg_spark.convention.measures import MEASURES, measure_heading
 from ndcg_spark.report.console import print_view
 from ndcg_spark.schemas import DATASET_SCORES, measure_first
 from ndcg_spark.tables.macro import DATASETS, macro_means
@@ -78,7 +78,7 @@ def _lines(one: "Evaluated", outcome: "EvaluationOutcome") -> Iterator[Row]:
             "result": "published" if verdict is None else verdict_in_words(verdict),
             "reason": None if verdict is None else verdict["reason"],
             "best_run": best[0]["run"] if best else None,
-            "measure": written(measure, cutoff),
+            "measure": measure_heading(measure, cutoff),
             "best": best[0].get(MEASURES[measure].column) if best else None,
         }
 

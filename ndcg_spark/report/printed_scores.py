@@ -16,8 +16,8 @@ from ndcg_spark.convention.measures import (
     MeasureSet,
     by_depth,
     catalog_definitions,
-    published,
-    written,
+    measure_heading,
+    name_in_papers,
 )
 from ndcg_spark.explanation.query import (
     LINE,
@@ -246,7 +246,7 @@ def paper_table(
     """
     columns = []
     for name, cutoff in _measures_shown(rows, measure_set):
-        heading = published(name, cutoff, measure_set.options)
+        heading = name_in_papers(name, cutoff, measure_set.options)
         columns.append(_Column(MEASURES[name].column, cutoff, heading))
     counts = differing_counts(rows, [(column.measure, column.cutoff) for column in columns])
     lines = []
@@ -302,7 +302,7 @@ def _measures_shown(
 
 
 def _headings(rows: Iterable[Row], measure_set: MeasureSet) -> list[str]:
-    return [written(name, cutoff) for name, cutoff in _measures_shown(rows, measure_set)]
+    return [measure_heading(name, cutoff) for name, cutoff in _measures_shown(rows, measure_set)]
 
 
 def _scores(
@@ -318,7 +318,7 @@ def _scores(
     scores: dict[str, Any] = {}
     for name, cutoff in _measures_shown(rows, measure_set):
         row = by_cutoff.get(cutoff, {})
-        scores[written(name, cutoff)] = shown_value(name, row.get(MEASURES[name].column))
+        scores[measure_heading(name, cutoff)] = shown_value(name, row.get(MEASURES[name].column))
         if with_error and name == "ndcg" and headline == (name, cutoff):
             scores["std error"] = row.get("ndcg_stderr")
     deepest: Row = run[-1] if run else {}
@@ -495,7 +495,7 @@ def _ranking(explanation: Explanation) -> Table:
             # There is nothing to show below the end of the list.
             shown = {name: "" if value is None else value for name, value in shown.items()}
         rows.append(shown)
-    measure, score = written("ndcg", facts.cutoff), numbers.score(facts.score.ndcg)
+    measure, score = measure_heading("ndcg", facts.cutoff), numbers.score(facts.score.ndcg)
     title = f"query {facts.query_id} in {facts.dataset}, run {facts.run}: {measure} {score}"
     # If nothing was returned, only the ideal ranking is shown.
     names = () if facts.returned else ("rank", "discount", "ideal_doc_id", "ideal_contribution")
@@ -539,7 +539,8 @@ def _changes_part(facts: Facts, baseline: Facts, against: str) -> _Part:
     for row in changed_documents(facts, [baseline]):
         # `moved_up` is a number of ranks, which a document that entered or left does not have.
         moved.append({**row, "moved": row["moved_up"] or row["what"].replace("_", " ")})
-    sentences = [_sum_of_changes(written("ndcg", facts.cutoff), facts.score, baseline.score)]
+    measure = measure_heading("ndcg", facts.cutoff)
+    sentences = [_sum_of_changes(measure, facts.score, baseline.score)]
     if not (facts.whole and baseline.whole):
         sentences.append(_TO_CUTOFF)
     return _Part(f"Compared with {against}", moved, _CHANGES, sentences)

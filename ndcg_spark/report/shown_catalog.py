@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_spark.convention.measures import MeasureSet, catalog_definitions, written
+from ndcg_spark.convention.measures import MeasureSet, catalog_definitions, measure_heading
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.tables.format import count
 from ndcg_spark.tables.table import Table, deepest_count, make_table, shown_value
@@ -33,7 +33,7 @@ def catalog_table(page: NightPage) -> Table | None:
         sentences.append(_about_items(inputs["items"]))
     headings = []
     for name, cutoff in measures.pairs:
-        headings.append(written(name, cutoff))
+        headings.append(measure_heading(name, cutoff))
     return make_table(rows, (), notes, headings, sentences=sentences)
 
 
@@ -42,7 +42,7 @@ def _row(page: NightPage, run: str, measures: MeasureSet) -> dict[str, Any]:
     own = [scores for (other, _), scores in page.scores.items() if other == run]
     for name, cutoff in measures.pairs:
         value = page.scores[run, cutoff].get(name)
-        row[written(name, cutoff)] = shown_value(name, value)
+        row[measure_heading(name, cutoff)] = shown_value(name, value)
     for name in _COUNTS:
         row[name] = deepest_count(own, name)
     return row

@@ -304,12 +304,20 @@ def cause(page: "NightPage") -> Sentence | None:
     return sentence("cause", text, most, what, *counts, slice_name(slice_))
 
 
+def _is_explained(page: "NightPage") -> bool:
+    """Whether another sentence says why the run changed.
+
+    The reason is a slice, queries that lost or regained their results, or missing documents.
+    """
+    return bool(page.cause or page.unanswered or page.answered or page.missing)
+
+
 def spread(page: "NightPage") -> Sentence | None:
     """That no slice explains a proven difference."""
     row = page.row
     if row is None or row["conclusion"] not in CONCLUDED or not page.causes:
         return None
-    if page.cause or page.unanswered or page.answered or page.missing:
+    if _is_explained(page):
         return None
     what = change_in_words(page, row["difference"])
     text = "No single group of queries has clearly more than its share of the {}."
@@ -334,7 +342,7 @@ def no_slice(page: "NightPage") -> Sentence | None:
     row = page.row
     if not page.slices or not page.compares or row is None or is_unchanged(page):
         return None
-    if page.missing or page.cause or page.unanswered or page.answered:
+    if _is_explained(page):
         return None
     if spread(page) or standing_out(page):
         return None

@@ -281,11 +281,15 @@ def _asks(name: str, cutoff: Cutoff, measures: MeasureSet) -> bool:
 
 
 def with_run_measures(rows: DataFrame, of_runs: DataFrame) -> DataFrame:
-    """Rows of DATASET_SCORES with lists and RUN_COLUMNS, which are null in slices."""
+    """Rows of DATASET_SCORES with lists and RUN_COLUMNS, which are null in slices.
+
+    `of_runs` are the rows of `run_measures`.
+    """
     names = list(NO_RUN_MEASURES)
-    key = [name for name in ("dataset", "run") if name in of_runs.columns]
-    own = of_runs.select(*key, F.col("cutoff").alias("own_cutoff"), *names)
-    marked = rows.withColumn("own_cutoff", F.coalesce("cutoff", F.lit(0)))
-    joined = own.join(marked, on=[*key, "own_cutoff"], how="right")
-    columns = {name: f"case when attribute is null then {name} end" for name in names}
-    return joined.withColumns(sql.columns(columns))
+    run_key = [name for name in ("dataset", "run") if name in of_runs.columns]
+    # `of_runs` has 0 for the whole ranking and `rows` has null, on which tables cannot be joined.
+    values = of_runs.select(*run_key, F.col("cutoff").alias("cutoff_or_0"), *names)
+    keyed = rows.withColumn("cutoff_or_0", F.coalesce("cutoff", F.lit(0)))
+    joined = values.join(keyed, on=[*run_key, "cutoff_or_0"], how="right").drop("cutoff_or_0")
+    without_slices = {name: f"case when attribute is null then {name} end" for name in names}
+    return joined.withColumns(sql.columns(without_slices))

@@ -103,8 +103,12 @@ def user_function(name: str, column: Column) -> Column:
     packed = pack_function(name)
 
     def floats(values: pd.Series) -> pd.Series:
-        function = pickle.loads(packed)  # noqa: S301  # our own
-        return pd.Series(function(values)).astype("float64")
+        try:
+            function = pickle.loads(packed)  # noqa: S301  # our own
+            return pd.Series(function(values)).astype("float64")
+        except SystemExit as end:
+            # The embedded engine runs in this process, which must not end.
+            raise RuntimeError(f"{name} calls sys.exit({end.code!r})") from end
 
     # The stub of pandas_udf has no default kind.
     wrap: Any = pandas_udf

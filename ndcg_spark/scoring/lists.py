@@ -101,6 +101,7 @@ def listed_gains(
         table = rank(with_listed(results, run_key, convention), run_key, convention, depth)
         table = _with_judgments(table, judged, query_key, depth)
     own_gain = f"coalesce(gain, {sql.number(unjudged_gain(convention))})"
+    # `settle_ties` averages `gain`, but not `own_gain`.
     columns = {"judged": "gain is not null", "own_gain": own_gain, "gain": own_gain}
     document_columns = beside_ndcg.document_columns(convention, measures)
     table = table.withColumns(sql.columns(columns)).withColumns(sql.columns(document_columns))
@@ -113,7 +114,10 @@ def _with_judgments(
     query_key: list[str],
     depth: int | None = None,
 ) -> DataFrame:
-    """The table, cut at `depth`, with the columns of the judgments, null for unjudged documents."""
+    """The table with the columns of the judgments, which are null for unjudged documents.
+
+    `depth` is the rank at which the table was cut, or None.
+    """
     # If a column is constant before an outer join, such as the gain with gain=judged or a grade
     # that all judgments share, the embedded engine assumes that it is constant after the join, and
     # does not sort by it.
@@ -123,11 +127,16 @@ def _with_judgments(
     graded = judged.withColumns(sql.columns(not_constant))
     document = [*query_key, "doc_id"]
     if depth is not None and depth <= _SHALLOW:
+        # The same rows as below. The engine needs less memory if the smaller table is on the left.
         return table.join(graded, on=document, how="left")
     return graded.join(table, on=document, how="right")
 
 
 def with_listed(table: DataFrame, run_key: list[str], convention: Convention) -> DataFrame:
+    """The table with the column LISTED, unless the convention keeps every document on its list.
+
+    It is true if the convention keeps the document.
+    """
     rules = []
     if convention.exclude_query_as_document:
         rules.append("doc_id != query_id")

@@ -119,7 +119,7 @@ class ArrayScorer:
         if convention.missing_query == "error" and is_missing.any():
             raise _RefusedError
         sums = self._shared(self._sums, _OF_SUMS, convention)
-        dcg = sums[:, _depths(cutoffs, sums)]
+        dcg = sums[:, _columns(cutoffs, sums)]
         ideal = self._ideal(convention, cutoffs)
         has_no_gain = ideal == 0
         if convention.no_relevant == "one":
@@ -304,12 +304,12 @@ class ArrayScorer:
             return at_cutoffs
         if convention.ideal == "retrieved":
             retrieved: Floats = self._shared(self._retrieved_sums, _OF_SUMS, convention)
-            return retrieved[:, _depths(cutoffs, retrieved)]
+            return retrieved[:, _columns(cutoffs, retrieved)]
         sums = self._shared(self._judged_sums, (*_OF_GAINS, "discount"), convention)
-        ideal: Floats = sums[:, _depths(cutoffs, sums)]
+        ideal: Floats = sums[:, _columns(cutoffs, sums)]
         if convention.ideal == "judged_capped":
             lengths = self._shared(self._listed, _OF_LISTS, convention).lengths
-            depths = np.minimum(lengths[:, None], _depths(cutoffs, sums))
+            depths = np.minimum(lengths[:, None], _columns(cutoffs, sums))
             ideal = np.take_along_axis(sums, depths, axis=1)
         if convention.ideal == "k_relevant":
             ideal = self._with_k_relevant(ideal, convention, cutoffs)
@@ -337,7 +337,7 @@ class ArrayScorer:
         """Return the DCG of the documents down to each cutoff, in their best order."""
         lists = self._shared(self._listed, _OF_LISTS, convention)
         by_depth: dict[int, Floats] = {}
-        depths = _depths(cutoffs, self._shared(self._sums, _OF_SUMS, convention))
+        depths = _depths(cutoffs, longest=lists.of_documents.shape[1])
         for depth in set(depths):
             lengths = np.minimum(lists.lengths, depth)
             best = _sorted_gains(lists.of_documents[:, :depth], lengths)
@@ -410,7 +410,11 @@ def _weights(depth: int, convention: Convention) -> Floats:
     return np.array(reference.discounts(depth, convention.discount), np.float64)
 
 
-def _depths(cutoffs: Iterable[Cutoff], sums: Floats) -> list[int]:
-    """Return the column of each cutoff in a table with the sums down to each rank."""
-    longest = sums.shape[1] - 1
+def _columns(cutoffs: Iterable[Cutoff], sums: Floats) -> list[int]:
+    """Return the column of each cutoff in a table of `_sums_to_each_rank`."""
+    return _depths(cutoffs, longest=sums.shape[1] - 1)
+
+
+def _depths(cutoffs: Iterable[Cutoff], longest: int) -> list[int]:
+    """Return the depth of each cutoff, which is at most the length of the longest list."""
     return [longest if cutoff is None else min(cutoff, longest) for cutoff in cutoffs]

@@ -207,13 +207,19 @@ class Search:
                 changed.extend(change.trial.convention for change in self._changes(ranked.trial))
             nearest_of_round = self._screened(self.space.new(changed, seen))
             candidates.extend(nearest_of_round)
-        candidates.sort(key=_by_distance)
-        compared: list[Ranked] = []
-        for candidate in candidates[:_BEST]:
-            if not compared or not self.deadline.is_over():
-                compared.append(Ranked(self.distance(candidate.trial), candidate.trial))
-        if not compared:
+        if not candidates:
             return Trial(self.space.standard, self.space.cutoffs[0])
+        candidates.sort(key=_by_distance)
+        return self._nearest_to_all_scores(candidates[:_BEST])
+
+    def _nearest_to_all_scores(self, candidates: Iterable[Ranked]) -> Trial:
+        """Return the nearest of some candidates, whose own distances were only estimated."""
+        compared: list[Ranked] = []
+        for candidate in candidates:
+            # One is compared even if there is no time left.
+            if compared and self.deadline.is_over():
+                break
+            compared.append(Ranked(self.distance(candidate.trial), candidate.trial))
         return min(compared, key=_by_distance).trial
 
     def _screened(self, conventions: Iterable[Convention]) -> list[Ranked]:

@@ -119,10 +119,10 @@ class ListJudge:
                 else:
                     yield compare_score(place, ours, self.targets, self.absent)
 
-    def what_tells_apart(self, a: Trial, b: Trial) -> str:
+    def what_scores_lack(self, a: Trial, b: Trial) -> str:
         """Return what the scores lack to distinguish two trials, or "" if no list differs."""
         if not self.targets.scores:
-            return self._means.what_tells_apart(a, b)
+            return self._means.what_scores_lack(a, b)
         for at, one in enumerate(self.lists):
             for cutoff in self.targets.cutoffs:
                 if self._has_same(at, a, b, cutoff):
@@ -220,7 +220,7 @@ class RunMeans:
             self._scorers[run] = ArrayScorer(self._lists.get(run, []))
         return self._scorers[run].scores(convention, self._cutoffs)
 
-    def what_tells_apart(self, a: Trial, b: Trial) -> str:
+    def what_scores_lack(self, a: Trial, b: Trial) -> str:
         """Return what the means lack to distinguish two trials, or "" if they do not differ."""
         cutoffs_of_runs: dict[ScoreKey, list[Cutoff]] = {}
         for place in self.targets.means:

@@ -187,7 +187,7 @@ class Space:
         for options in itertools.combinations(self.live_options(), number):
             changed: list[Convention] = []
             for preset in distinct.values():
-                changed.extend(self._changed(preset, options))
+                changed.extend(self._combinations_of(preset, options))
             yield self.new(changed, seen)
 
     def presets(self) -> Iterator[Convention]:
@@ -215,7 +215,7 @@ class Space:
                 new.append(convention)
         return new
 
-    def _changed(self, base: Convention, options: Sequence[str]) -> Iterator[Convention]:
+    def _combinations_of(self, base: Convention, options: Sequence[str]) -> Iterator[Convention]:
         """Yield the convention with every combination of values of these options."""
         for values in itertools.product(*map(self.values, options)):
             changed = dict(zip(options, values, strict=True))

@@ -22,7 +22,7 @@ _REPLACED = 0.2
 Kind = str | tuple[str, str]
 
 
-class Drawn:
+class DrawnFromScores:
     """Lists drawn from files of scores: some at random, and one of each kind that occurs."""
 
     def __init__(self, has_datasets: bool, chance: random.Random) -> None:
@@ -56,7 +56,7 @@ class Drawn:
         for column, most in (("dataset", _DATASETS), ("run", _RUNS)):
             names = self._names[column]
             new = set(pc.unique(table[column]).to_pylist()).difference(names)
-            names += sorted(new)[: most - len(names)]
+            names.extend(sorted(new)[: most - len(names)])
             for name in names:
                 self._draw((column, name), table, pc.equal(table[column], name))
 

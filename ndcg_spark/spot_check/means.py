@@ -14,6 +14,8 @@ from ndcg_spark.schemas import NO_VALUE
 from ndcg_spark.spot_check.expected import Expected, allowed_error
 from ndcg_spark.tolerance import ROUNDING
 
+#: The key of a row of QUERY_SCORES.
+_KEY = ("dataset", "run", "query_id", "cutoff")
 #: The columns of QUERY_SCORES that are always added up; requested measures are added up as well.
 _SUMMED = ("ndcg", "dcg", "ideal_dcg", "returned", "judged")
 #: The column with the number of a row's slice.
@@ -85,6 +87,11 @@ class Total:
         return Expected(deviation.value / root, deviation.allowed / root)
 
 
+def columns_of_means(measures: MeasureSet) -> list[str]:
+    """The columns of QUERY_SCORES that the means are computed from."""
+    return [*_KEY, "status", *_SUMMED, *measures.columns]
+
+
 class Means:
     """Adds up files of query scores, and computes what DATASET_SCORES must contain."""
 
@@ -103,9 +110,8 @@ class Means:
 
     def expected(self) -> Iterator[tuple[Key, dict[str, Expected]]]:
         """The columns of each row of DATASET_SCORES, except those that cannot be compared."""
-        # Measures other than NDCG that need judgments, and those of the catalog.
-        judged = list(self._measures.of_judgments)
-        unjudged = [name for name in self._measures.beside_ndcg if name not in judged]
+        of_judgments = list(self._measures.of_judgments)
+        of_catalog = [name for name in self._measures.beside_ndcg if name not in of_judgments]
         for key, total in self._totals.items():
             row = {
                 "queries": Expected(total.count.get("ndcg", 0)),
@@ -117,15 +123,15 @@ class Means:
                 "ndcg_stderr": total.standard_error(),
                 "dcg": total.mean("dcg"),
                 "judged_rate": total.ratio("judged", "returned"),
-                "relevant_queries": self._queries_with(judged, key, total),
-                "listed_queries": self._queries_with(unjudged, key, total),
+                "relevant_queries": self._queries_with(of_judgments, key, total),
+                "listed_queries": self._queries_with(of_catalog, key, total),
             }
             for name in self._measures.columns:
                 row[name] = total.mean(name)
             yield key, {name: value for name, value in row.items() if value is not None}
 
     def _queries_with(self, names: Sequence[str], key: Key, total: Total) -> Expected:
-        """How many queries have a value of these measures; null if none of them was requested."""
+        """How many queries have a value of these measures; null if the cutoff has none of them."""
         if key.cutoff not in self._measures.cutoffs_for(*names):
             return Expected(None)
         columns = [self._measures.beside_ndcg[name].column for name in names]
@@ -138,28 +144,28 @@ class Means:
         slices: Sequence[AttributeValue],
     ) -> None:
         """Add up each slice's rows; `slices` are those that the slice numbers refer to."""
-        sums = [(name, kind) for name in columns for kind in ("sum", "count")]
-        sums += [(_size(name), "sum") for name in columns]
-        sums += [("missing", "sum"), ("no_relevant", "sum")]
         variance = ("ndcg", "variance", pc.VarianceOptions(ddof=0))
-        grouped = table.group_by(["dataset", "run", "cutoff", _SLICE]).aggregate([*sums, variance])
+        aggregates: list[tuple[Any, ...]] = [variance, ("missing", "sum"), ("no_relevant", "sum")]
+        for name in columns:
+            aggregates += [(name, "sum"), (name, "count"), (_size(name), "sum")]
+        grouped = table.group_by(["dataset", "run", "cutoff", _SLICE]).aggregate(aggregates)
         for row in grouped.to_pylist():
             attribute, value = slices[row[_SLICE]]
             key = Key(row["dataset"], row["run"], row["cutoff"], attribute, value)
             _merge(self._totals.setdefault(key, Total()), row, columns)
 
 
-def differing_rows(
+def rows_to_compare(
     rows: Iterable[Mapping[str, Any]], means: Means
 ) -> Iterator[tuple[Key, Mapping[str, Any] | None, dict[str, Expected]]]:
-    """Each expected row with the actual row, or None if the actual row is missing."""
-    actual = {}
+    """Each row of DATASET_SCORES, or None if it is missing, with its expected columns."""
+    remaining = {}
     for row in rows:
-        actual[Key(**{name: row[name] for name in Key._fields})] = row
+        remaining[Key(**{name: row[name] for name in Key._fields})] = row
     for key, expected in means.expected():
-        yield key, actual.pop(key, None), expected
-    # A row without queries belongs to a run whose queries are all unjudged.
-    for key, row in actual.items():
+        yield key, remaining.pop(key, None), expected
+    # A row without query scores belongs to a run whose queries are all unjudged.
+    for key, row in remaining.items():
         yield key, row, {"queries": Expected(0), "missing_queries": Expected(0)}
 
 
@@ -217,7 +223,7 @@ def _columns_to_add(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     All rows are in slice 0.
     """
     is_in_mean = pc.is_valid(table["ndcg"])
-    arrays = {name: table[name] for name in ("dataset", "run", "query_id", "cutoff")}
+    arrays = {name: table[name] for name in _KEY}
     for name in columns:
         # A query that is left out of the mean ndcg is also left out of the mean dcg.
         values = table[name].cast(pa.float64())

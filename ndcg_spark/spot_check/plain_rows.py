@@ -128,14 +128,16 @@ def _has_valid_numbers(row: StoredRow, convention: Convention) -> bool:
     rank = rank_number(row.get("rank"))
     if convention.needs_rank:
         return rank is not None and rank >= 1
+    # A rank that is not needed may be missing, but must not be anything else.
     return rank is not None or not _has_odd_rank(row)
 
 
 def _has_odd_rank(row: StoredRow) -> bool:
-    """Whether a row has something in its rank column that is not a rank."""
+    """Whether a row without a valid rank has something else in its rank column."""
     value = row.get("rank")
-    # A reader of text keeps a line if one of its fields is not a number.
     if row.get(LINE) is not None:
+        # A reader of text keeps the LINE of a row with a field that is not a number. That field is
+        # null, so this may be the rank.
         return "rank" in row
     if value is None or isinstance(value, int):
         return False
@@ -170,11 +172,11 @@ def excluded_documents(rows: Iterable[StoredRow], datasets: Iterable[str | None]
 def same_values(row: StoredRow) -> tuple[Any, ...]:
     """The values of a row, which are equal even if two files store them with different types."""
     ids = [id_text(row.get(name)) for name in ("dataset", "run", "query_id", "doc_id")]
-    numbers = [_comparable(row.get(name)) for name in ("relevance", "score", "rank")]
+    numbers = [_comparable_number(row.get(name)) for name in ("relevance", "score", "rank")]
     return tuple(ids) + tuple(numbers)
 
 
-def _comparable(value: Any) -> float | str | None:
+def _comparable_number(value: Any) -> float | str | None:
     """A number in a form that is equal to itself, which NaN is not."""
     as_double = number(value)
     if as_double is not None and math.isnan(as_double):

@@ -21,7 +21,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.stored_rows import StoredRow, StoredRows, Stretch
 from ndcg_spark.reference import Ranking
 from ndcg_spark.spot_check import plain_rows
-from ndcg_spark.spot_check.candidates import LISTS, Drawn, chosen_pairs
+from ndcg_spark.spot_check.candidates import LISTS, DrawnFromScores, chosen_pairs
 from ndcg_spark.spot_check.expected import (
     Definition,
     Expected,
@@ -31,7 +31,7 @@ from ndcg_spark.spot_check.expected import (
     is_same,
 )
 from ndcg_spark.spot_check.judgments_hash import SEED, signed, xxhash64
-from ndcg_spark.spot_check.means import Means, differing_rows
+from ndcg_spark.spot_check.means import Means, columns_of_means, rows_to_compare
 from ndcg_spark.spot_check.plain_rows import Judged, Listed, Pair, id_text
 
 #: This process does not read whole tables with more rows than this. Instead, the engine finds the
@@ -189,10 +189,10 @@ def _draw(subject: Subject, scores: StoredRows, means: Means, chance: random.Ran
 
 
 def _lists_to_recompute(subject: Subject, drawn: _DrawnLists, inputs: Inputs) -> list[Pair]:
-    """Which of the required, drawn and also read lists to recompute."""
+    """Which lists to recompute: of those that are required or drawn, or that the engine found."""
     from_inputs = list(drawn.from_inputs)
     if subject.results.stored is None:
-        # The engine has also found the lists of the bucket's queries.
+        # The engine has also found lists of the bucket's queries that were not drawn.
         known = {*subject.required, *drawn.from_scores, *drawn.from_inputs}
         from_inputs += [pair for pair in inputs.listed if pair not in known]
     judged = [pair for pair in from_inputs if pair.query in inputs.judged]
@@ -205,7 +205,8 @@ def _lists_to_recompute(subject: Subject, drawn: _DrawnLists, inputs: Inputs) ->
 def _runs_to_check(subject: Subject, drawn: Sequence[Pair]) -> set[str]:
     """The runs whose lists are recomputed: all drawn runs, or those with the most drawn lists."""
     counts = Counter(pair.run for pair in drawn)
-    most = None  # all
+    # None stands for all runs.
+    most = None
     if subject.results.is_large:
         most = _FEW_RUNS
     elif subject.results.stored is None:
@@ -223,10 +224,8 @@ def _drawn_from_scores(
 ) -> list[Pair]:
     """Draw lists from the files of query scores, and add the rows of the files to the means."""
     deepest = subject.definition.cutoffs[-1]
-    columns = ["dataset", "run", "query_id", "cutoff", "status", "returned", "judged"]
-    columns += ["ndcg", "dcg", "ideal_dcg", *subject.definition.measures.columns]
-    drawn = Drawn(subject.has_datasets, chance)
-    for table in scores.tables(columns):
+    drawn = DrawnFromScores(subject.has_datasets, chance)
+    for table in scores.tables(columns_of_means(subject.definition.measures)):
         means.add(table)
         drawn.add(_at_cutoff(table, deepest))
     return drawn.pairs[:_MOST_DRAWN]
@@ -372,7 +371,7 @@ def _lost_rows(
 ) -> Iterator[Difference]:
     """The rows of a large table that this process finds in the files, but the engine does not."""
     if not table.is_large:
-        # Then the engine did not look for rows.
+        # This process read all rows itself, or cannot read any.
         return
     is_results = table is subject.results
     engine_rows = rows.results if is_results else rows.judgments
@@ -458,7 +457,7 @@ def _differing_lists(
             if pair in hashes:
                 expected["judgments_hash"] = hashes[pair]
             row = actual.get((pair, cutoff))
-            for column, engine, python in _differing(row, expected):
+            for column, engine, python in _differing_columns(row, expected):
                 yield Difference(*place, cutoff, column, engine, python)
 
 
@@ -514,7 +513,7 @@ def _weights(rankings: Iterable[Ranking], definition: Definition) -> list[float]
     return reference.discounts(depth, definition.convention.discount) if depth else []
 
 
-def _differing(
+def _differing_columns(
     row: Mapping[str, Any] | None, expected: Mapping[str, Expected]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Each column that differs, with the value of the engine and the value of plain Python."""
@@ -528,8 +527,8 @@ def _differing(
 
 def _differing_means(rows: Iterable[Mapping[str, Any]], means: Means) -> Iterator[Difference]:
     """The differences between rows of DATASET_SCORES and the recomputed means."""
-    for key, row, expected in differing_rows(rows, means):
-        for column, engine, python in _differing(row, expected):
+    for key, row, expected in rows_to_compare(rows, means):
+        for column, engine, python in _differing_columns(row, expected):
             name = f"the mean {column}"
             if key.attribute is not None:
                 name += f" of {key.attribute}={key.value}"

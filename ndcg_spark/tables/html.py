@@ -64,15 +64,16 @@ def notebook_table(table: Table) -> HtmlTable:
 
 def _html_table(
     table: Table,
-    number: Markup,
-    text: Markup,
+    number_attributes: Markup,
+    text_attributes: Markup,
     label: str,
     attributes: Markup,
 ) -> HtmlTable:
-    """A table, with the attributes of its number cells and of its text cells."""
+    """A table. `attributes` are its own, and the other two are those of its cells."""
     headings = []
     for at, heading in enumerate(table.headings):
-        headings.append(Cell(number if at in table.numbers else text, heading))
+        is_number = at in table.numbers
+        headings.append(Cell(number_attributes if is_number else text_attributes, heading))
     rows = []
     for row in table.rows:
         cells = []

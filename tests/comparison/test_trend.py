@@ -135,10 +135,18 @@ def test_a_night_in_which_a_run_returned_nothing_has_no_value(tmp_path):
     assert (after.value, after.median, after.flags) == (pytest.approx(0.6), pytest.approx(0.6), ())
 
 
-def linked(at, shift=0.1, *, old=0.0, new=0.0, is_far=False):
+def linked(at, shift=0.1, *, old=0.0, new=0.0, sides_disagree=False):
     """The change of judgments that leads to a night, by its date."""
     change = Change(
-        date(at - 1), date(at), old, new, (old + new) / 2, abs(new - old) / 2, 60, shift, is_far
+        date(at - 1),
+        date(at),
+        old,
+        new,
+        (old + new) / 2,
+        abs(new - old) / 2,
+        60,
+        shift,
+        sides_disagree,
     )
     return {date(at): change}
 
@@ -176,12 +184,12 @@ def test_nights_that_return_to_earlier_judgments_return_to_their_line():
     assert max(point.chained for point in points) - min(point.chained for point in points) <= 0.006
 
 
-@pytest.mark.parametrize(("is_far", "found"), [(False, True), (True, False)])
-def test_the_cusum_leads_over_a_change_unless_its_sides_are_far_apart(is_far, found):
+@pytest.mark.parametrize(("sides_disagree", "found"), [(False, True), (True, False)])
+def test_the_cusum_leads_over_a_change_unless_its_sides_are_far_apart(sides_disagree, found):
     judgments, level = judged_anew(40)
     points = trend_points(
         year(lambda n: level(n) - 0.001 * max(0, n - 40), **judgments)[:60],
-        linked(40, is_far=is_far),
+        linked(40, sides_disagree=sides_disagree),
     )
     assert bool(flagged(points, "level_fell")) == found
     assert not any(point.interrupted for point in points)
@@ -235,7 +243,7 @@ def test_a_line_takes_its_changes_from_the_log_and_from_copies(tmp_path):
     assert (second.change.old, second.change.new, second.change.queries) == pytest.approx(
         (-0.02, -0.02, N)
     )
-    assert second.change.is_far is False
+    assert second.change.sides_disagree is False
     assert not any("interrupted" in note for note in notes)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_spark.convention.convention import Convention
-from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, written
+from ndcg_spark.convention.measures import MEASURES, NDCG_ONLY, measure_heading
 from ndcg_spark.convention.parsing import parse_columns, parse_measure_set, parse_measures
 from ndcg_spark.errors import ConfigurationError
 
@@ -146,7 +146,8 @@ def test_a_request_says_the_same_again_with_every_cutoff_and_argument():
 def test_the_headline_is_the_first_measure_that_was_named(measures, cutoffs, headline):
     parsed = parse_measures(measures, cutoffs, DEFAULT)
     assert parsed.measure_set.headline(parsed.cutoffs) == headline
-    assert parse_measure_set(parsed.measure_set.texts, written(*headline)).headline([]) == headline
+    again = parse_measure_set(parsed.measure_set.texts, measure_heading(*headline))
+    assert again.headline([]) == headline
 
 
 def test_a_column_without_a_cutoff_is_meant_at_that_of_the_headline_if_it_was_asked_for_there():

@@ -12,7 +12,7 @@ from ndcg_spark.gate.decide import rehearse
 from ndcg_spark.gate.verdict import can_begin
 from ndcg_spark.job.gate import date_to_judge
 from ndcg_spark.nights.log import committed
-from ndcg_spark.nights.reader import unpublished
+from ndcg_spark.nights.reader import gaps_in_words
 
 DAYS = [f"2026-11-{day:02}" for day in range(1, 6)]
 
@@ -111,4 +111,4 @@ def test_nights_are_not_compared_with_another_one_in_place_of_a_damaged_one(outp
 
 def test_a_damaged_date_is_named_where_nights_are_listed(output):
     damage(output, DAYS[1])
-    assert unpublished(committed(str(output)))[0].startswith(f"{DAYS[1]} is left out")
+    assert gaps_in_words(committed(str(output)))[0].startswith(f"{DAYS[1]} is left out")

@@ -8,9 +8,10 @@ import sessions
 from commands import command_line
 from gated_nights import write_night
 
+from ndcg_spark.cli.evaluation_commands import _evaluate_range
 from ndcg_spark.config import validate
-from ndcg_spark.errors import ConfigurationError
-from ndcg_spark.job.evaluate_range import dates_between, evaluate_range, worst_of
+from ndcg_spark.errors import ConfigurationError, EngineError, InputError
+from ndcg_spark.job.evaluate_range import Evaluated, dates_between, evaluate_range, worst_of
 from ndcg_spark.nights.log import committed
 
 GATE = {"check": [{"runs": ["hybrid"], "cutoff": 3, "max_drop": 0.01}]}
@@ -183,3 +184,24 @@ def test_the_command_prints_a_row_for_each_date(files, tmp_path):
     assert [one["evaluated_on"] for one in told] == ["2026-11-02", "2026-11-03", "2026-11-04"]
     for wrong in (["--to", "2026-11-04"], ["--from", "2026-11-02"], ["--accept-first", "why"]):
         assert command_line(*evaluate, *wrong, cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize(("done", "failed"), [(1, "2026-11-02"), (2, "2026-11-02")])
+def test_a_failure_is_told_for_its_date_even_after_the_last_one(
+    tmp_path, monkeypatch, done, failed
+):
+    def fail(configs, _):
+        for config in configs[:done]:
+            yield Evaluated(config, refusal=InputError("refused"))
+        raise EngineError("the engine fails")
+
+    told = []
+    monkeypatch.setattr("ndcg_spark.job.evaluate_range.evaluate_range", fail)
+    monkeypatch.setattr(
+        "ndcg_spark.monitoring.hook.notify_failure",
+        lambda config, error, *_: told.append((str(config.date), type(error))),
+    )
+    paths = {"judgments": "j.csv", "results": "r.csv", "output": str(tmp_path)}
+    with pytest.raises(EngineError):
+        _evaluate_range(("2026-11-01", "2026-11-02"), None, None, None, **paths)
+    assert told[done:] == [(failed, EngineError)]

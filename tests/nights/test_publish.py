@@ -12,12 +12,12 @@ from ndcg_spark.nights.log import Nights, append, committed, log_row, revise
 from ndcg_spark.nights.reader import (
     ReplacedError,
     datasets_left_out,
+    gaps_in_words,
     read_again,
     read_dataset_scores,
     read_rows,
     read_scores,
     select_nights,
-    unpublished,
 )
 from ndcg_spark.nights.store import LOG, Store
 from ndcg_spark.schemas import COMPARISONS, EVALUATIONS
@@ -129,13 +129,13 @@ def test_what_published_nothing_is_no_night_and_says_why(tmp_path):
         *[("refused", 3)] * 3,
     ]
     assert [night.evaluation_id for night in known] == ["e1", "e2", "e3", "e6", "e7"]
-    assert unpublished(known) == [
+    assert gaps_in_words(known) == [
         "2026-11-04 was failed with exit code 4: disk full",
         "2026-11-05 was refused with exit code 3: one row is broken",
         "evaluated again, 2026-11-07 was refused with exit code 3: empty",
         "web has no night between 2026-11-03 and 2026-11-06: none was published, or expire removed it",
     ]
-    assert len(unpublished(known, "shop")) == 4
+    assert len(gaps_in_words(known, "shop")) == 4
 
 
 def test_a_file_that_is_missing_or_has_another_size_is_named(tmp_path):

@@ -100,7 +100,9 @@ def usual(page, size=None):
 
 
 def over_new_judgments(page):
-    change = Change("2026-01-01", "2026-01-02", 0.01, 0.02, 0.015, 0.005, 60, 0.1, is_far=False)
+    change = Change(
+        "2026-01-01", "2026-01-02", 0.01, 0.02, 0.015, 0.005, 60, 0.1, sides_disagree=False
+    )
     return last_point(page, change=change)
 
 

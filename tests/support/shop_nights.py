@@ -31,7 +31,7 @@ from ndcg_spark.job.gate import judge_written
 from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.copies import write_copy
 from ndcg_spark.nights.log import Night, Nights, committed, log_row
-from ndcg_spark.nights.reader import stored
+from ndcg_spark.nights.reader import file_schema
 
 #: As the nights of real-nights.md have it; all else is the default.
 GATE = gate({"runs": ["ltr"], "max_drop": 0.01}, {"max_drop": 0.02}, min_queries=50)
@@ -257,7 +257,7 @@ def write_night(output: Path, shop: Shop, at: int, held: GateConfig = GATE) -> V
     for night, other in needed_copies(held, tonight, known):
         scores = shop.scores(at_of(night), number_of(other))
         copied = _query_scores(shop, at_of(night), scores)
-        write_copy(night, other, pa.Table.from_pylist(copied, stored("query_scores")))
+        write_copy(night, other, pa.Table.from_pylist(copied, file_schema("query_scores")))
     accepted = None if known else "first night"
     verdicts = judge_written(held, publication, own, ["shop"], ComparisonOptions(), accepted)
     publication.commit(own, {"shop": verdicts["shop"].verdict.log_entries()})
