@@ -317,8 +317,8 @@ def make_config(
         ("results", "run", run),
     ]
     for name, setting, value in settings_of_tables:
-        if value is not None and name in sections:
-            sections[name][setting] = value
+        if value is not None:
+            sections.setdefault(name, {})[setting] = value
     return validate({**configured, **sections}, "arguments", NightConfig)
 
 

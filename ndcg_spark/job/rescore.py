@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ndcg_spark import rules
-from ndcg_spark.config import EvaluationConfig, Options
+from ndcg_spark.config import EvaluationConfig, JudgmentsConfig, Options
 from ndcg_spark.contract.counting import check_judgments
 from ndcg_spark.convention.convention import Convention, counted_grade
 from ndcg_spark.convention.measures import MeasureSet
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 #: Several nights are scored at once, so a run is named by its evaluation and its own name, with
 #: this separator. No evaluation id contains it.
 _SEPARATOR = "/"
+#: Judgments without any option.
+_ONLY_A_PATH = JudgmentsConfig(path=["judgments"])
 
 
 class Wanted(NamedTuple):
@@ -396,6 +398,7 @@ def _keep_given(
         return {}
     kept = fingerprints_of_kept(config.judgments.path, nights)
     if kept:
+        _refuse_ignored(config.judgments)
         return kept
     convention = night_convention(nights[-1])
     source = read_judgments(engine, config.judgments.on(config.date), convention.gain != "judged")
@@ -419,3 +422,13 @@ def _keep_given(
             keep_judgments(store, name, fingerprint, rows)
         fingerprints[name] = fingerprint
     return fingerprints
+
+
+def _refuse_ignored(judgments: JudgmentsConfig) -> None:
+    """Raise ConfigurationError for options of judgments that were read when they were kept."""
+    for name in type(judgments).model_fields:
+        is_default = getattr(judgments, name) == getattr(_ONLY_A_PATH, name)
+        if name not in ("path", "format") and not is_default:
+            what = "the output keeps these judgments with their grades, so it changes nothing"
+            option = "column" if name == "columns" else name
+            raise ConfigurationError(f"{what}; leave it out", option=option)

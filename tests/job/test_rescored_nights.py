@@ -19,6 +19,7 @@ from ndcg_spark.nights.copies import (
     OF_HIGHEST_GRADE,
     copy_path,
     judgments_path,
+    kept_file,
     read_copy,
     rescore_command,
     why_not_rescored,
@@ -246,6 +247,22 @@ def test_the_command_that_an_error_names_makes_the_copy(tmp_path, engine):
             settings = validate(given, "test", NightConfig)
             rescore(engine, settings, words[2], dataset=options.get("--dataset"))
             assert read_copy(night, judgments) is not None
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize(
+    "more",
+    [{"relevance": 1}, {"grades": {"bad": 0}}, {"columns": {"relevance": "label"}}, {"as_of": 3}],
+    ids=str,
+)
+def test_no_option_is_ignored_where_the_judgments_are_kept(two_nights, engine, more):
+    _, _, output = two_nights
+    night = committed(output)[0]
+    path = kept_file(night, night.row["judgments_fingerprint"])
+    settings = validate({"judgments": {"path": path, **more}}, "test", NightConfig)
+    with pytest.raises(ConfigurationError) as refused:
+        rescore(engine, settings, output)
+    assert refused.value.option == next(iter(more)).replace("columns", "column")
 
 
 @pytest.mark.embedded
