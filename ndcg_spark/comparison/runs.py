@@ -478,8 +478,8 @@ def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             weighted_counts.append(row["queries"])
     without = all_queries - min(weighted_counts, default=all_queries)
     if without > 0:
-        share = f"{without:,} of {all_queries:,} queries"
-        yield f"{share} have no weight; weighted rows leave them out"
+        many = f"{without:,} of {all_queries:,} queries"
+        yield f"{many} have no weight; weighted rows leave them out"
 
 
 def _few_effective(

@@ -46,13 +46,36 @@ from ndcg_spark.nights.reader import (
     read_rows,
 )
 from ndcg_spark.schemas import NEW, NO_VALUE, OLD
+from ndcg_spark.voices import Advice
 
 #: A comparison's sides if the judgments have changed, and if they have not.
 BOTH, ONE = (OLD, NEW), (None,)
 
 
 class NoCopyError(StorageError):
-    """A night's scores under different judgments are not kept, or cannot be computed."""
+    """A night's scores under different judgments are not kept, or cannot be computed.
+
+    `find_command` returns the command that makes the copy. It reads the log, so it is called only
+    if somebody reads the sentence.
+    """
+
+    def __init__(
+        self,
+        sentence: str,
+        advice: Advice | None = None,
+        option: str = "",
+        *,
+        find_command: Callable[[], str] | None = None,
+    ) -> None:
+        super().__init__(sentence, advice, option)
+        self._find_command = find_command
+
+    @property
+    def sentence(self) -> str:
+        reason = super().sentence
+        if self._find_command is None:
+            return reason
+        return f"{reason}; make one with: {self._find_command()}"
 
 
 #: A night's DATASET_SCORES rows, without slices.
@@ -302,8 +325,8 @@ def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa
         raise NoCopyError(why)
     rows = read_copy(night, judgments)
     if rows is None:
-        command = rescore_command(night, judgments)
-        raise NoCopyError(f"no copy of {night} under them is kept; make one with: {command}")
+        command = functools.partial(rescore_command, night, judgments)
+        raise NoCopyError(f"no copy of {night} under them is kept", find_command=command)
     _, cutoff = metric
     cutoffs = rows["cutoff"]
     at_cutoff = pc.is_null(cutoffs) if cutoff is None else pc.equal(cutoffs, cutoff)

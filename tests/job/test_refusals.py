@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 from evaluations import QRELS, RUN, checked, evaluated
+from pyspark.errors import PySparkException
 from sessions import on_spark
 
 from ndcg_spark.convention.refused_queries import MISSING_QUERY
@@ -279,10 +280,10 @@ def test_a_file_that_may_be_damaged_is_named_once():
     seen = SimpleNamespace(source=read_by_the_engine("seen.parquet"))
     checked = CheckedLists([SimpleNamespace(source=lists), seen], None, None, set())
     with pytest.raises(EngineError) as of_lists, counted_refusals(checked):
-        raise ConnectionResetError("gone")
+        raise PySparkException("gone")
     # Judgments and results in one table.
     one_table = read_by_the_engine("all.parquet")
     with pytest.raises(EngineError) as of_table, translated_failures([one_table, one_table]):
-        raise ConnectionResetError("gone")
+        raise PySparkException("gone")
     assert "damaged, run.parquet or seen.parquet" in str(of_lists.value)
     assert str(of_table.value).count("all.parquet") == 1

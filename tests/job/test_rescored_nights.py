@@ -10,6 +10,7 @@ import pytest
 from evaluations import evaluated
 from rejudged import DATES, publish, random_case
 
+from ndcg_spark.comparison.sources import NoCopyError, ScoreCache
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.explain_query import night_documents_to_judge
@@ -242,6 +243,12 @@ def test_the_command_that_an_error_names_makes_the_copy(tmp_path, engine):
             if read_copy(night, judgments) is not None:
                 continue
             words = shlex.split(rescore_command(night, judgments))
+            with mock.patch("ndcg_spark.nights.copies.committed", wraps=committed) as reads_log:
+                with pytest.raises(NoCopyError) as refused:
+                    ScoreCache().matrix(night, ("ndcg", 3), judgments=judgments)
+                # Most callers do not show the command.
+                reads_log.assert_not_called()
+            assert str(refused.value).endswith(shlex.join(words))
             options = dict(zip(words[3::2], words[4::2], strict=True))
             given = {"judgments": options["--judgments"]} if options else {}
             settings = validate(given, "test", NightConfig)
