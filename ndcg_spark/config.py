@@ -50,11 +50,11 @@ def dated(path: str, date: datetime.date) -> str:
     ``{date:%Y%m%d}`` is replaced by the date in that format.
     """
 
-    def written(match: re.Match[str]) -> str:
+    def formatted(match: re.Match[str]) -> str:
         date_format = match[1]
         return date.strftime(date_format) if date_format else date.isoformat()
 
-    return _DATE.sub(written, path)
+    return _DATE.sub(formatted, path)
 
 
 def moment(text: str) -> datetime.datetime:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.matrix import Metric, ScoreMatrix, Slice, masks, weight_vector
 from ndcg_spark.comparison.statistics import Numbers
-from ndcg_spark.convention.measures import CATALOG_COLUMNS, Cutoff, conclusions_of
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, Cutoff, conclusion_words
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tolerance import DECIMALS, EQUAL
@@ -662,7 +662,7 @@ def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | Non
         return "same"
     if row["p_decides"] >= options.alpha:
         return "cannot_tell"
-    below, above = conclusions_of(row["measure"])
+    below, above = conclusion_words(row["measure"])
     return above if row["difference"] > 0 else below
 
 

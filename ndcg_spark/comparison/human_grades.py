@@ -37,10 +37,10 @@ from ndcg_spark.comparison.sample_file import (
     DIGITS,
     GradedSample,
     number,
+    probability_text,
     read_sample,
     refuse_documents,
     sample_text,
-    written,
 )
 from ndcg_spark.comparison.sources import ScoreSource
 from ndcg_spark.comparison.statistics import Numbers
@@ -94,7 +94,7 @@ class Sample:
     def frame(self, show_grades: bool = False) -> pd.DataFrame:
         """The drawn rows, with a column for grades that is empty if there is no grade yet."""
         rows = pd.DataFrame(self.documents, columns=["query_id", "doc_id"])
-        rows["pi"] = list(map(written, self.pi[self.drawn].tolist()))
+        rows["pi"] = list(map(probability_text, self.pi[self.drawn].tolist()))
         if show_grades:
             grades = self.moved.grade[self.drawn].tolist()
             rows["machine_grade"] = list(map(grade_name, grades))

@@ -54,7 +54,7 @@ def mean_numbers(nights: Sequence[RunNumbers]) -> dict[str, RunNumber]:
 
 
 def _mean(numbers: Sequence[RunNumber]) -> RunNumber:
-    """The mean of a run's numbers, over the nights that have a value or, if none has, all nights."""
+    """The mean of a run's numbers over the nights with a value or, if none has one, all nights."""
     values = [number.value for number in numbers if number.value is not None]
     lists = [number.lists for number in numbers if number.value is not None]
     if not values:

@@ -192,6 +192,6 @@ def number(text: str) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def written(probability: float) -> str:
+def probability_text(probability: float) -> str:
     """A probability as it is written to a file."""
     return f"{probability:.{DIGITS}g}"

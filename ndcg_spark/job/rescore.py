@@ -35,12 +35,12 @@ from ndcg_spark.nights.copies import (
     finite_cutoffs,
     has_judgments,
     judgments_path,
+    keep_copy,
     keep_judgments,
     kept_judgments,
     night_convention,
     read_copy,
     why_not_copied,
-    write_copy,
 )
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import nights_of_dataset, read_nights, read_rows
@@ -115,7 +115,7 @@ def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
             return [_not_scored(night, reason) for night in nights]
         with translated_failures():
             for night, rows in _scored(engine, nights, fingerprint, judgments):
-                write_copy(night, fingerprint, rows)
+                keep_copy(night, fingerprint, rows)
     except (NdcgSparkError, *FAILURES, *failures()) as error:
         if len(group) == 1:
             return [_not_scored(nights[0], first_line(error))]

@@ -136,7 +136,7 @@ def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
     return rows.select(QUERY_SCORES.names)
 
 
-def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
+def keep_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
     """Write a night's scores under these judgments, replacing older ones. Raises FAILURES."""
     schema, path = stored("query_scores"), copy_path(night, fingerprint)
     night.store.delete(path)

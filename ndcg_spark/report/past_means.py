@@ -78,7 +78,7 @@ def _lines(row: Row, known: Row, means: list[Row]) -> Iterator[Row]:
         "verdict": verdict_in_words(row) if row["verdict"] else None,
     }
     if not shown:
-        yield {**line, "mean": None}
+        yield {**line, "run": None, "measure": None, "mean": None}
     for mean in shown:
         of_run = {"run": mean["run"], "measure": written(name, cutoff), "mean": mean["mean"]}
         yield {**line, **of_run}

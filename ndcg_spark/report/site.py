@@ -48,7 +48,7 @@ from ndcg_spark.report.outline import (
 from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
-from ndcg_spark.tables.format import difference, score
+from ndcg_spark.tables.format import capital_first, difference, score
 from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name, plain_table
 from ndcg_spark.text import GOOD, day, from_home, unknown_name
 from ndcg_spark.voices import Notice
@@ -473,7 +473,7 @@ class _DatasetIndex:
         points = in_units_of_last(line.chain)
         usual = usual_range(points, is_of_catalog=self.page.is_of_catalog)
         if usual is not None and usual.falling is not None:
-            notes.append(f"{words.capital_first(usual.falling.in_words)}.")
+            notes.append(f"{capital_first(usual.falling.in_words)}.")
         return _Card(marked("{}: {} of {}", *names), place_trend(line, tone, usual), notes)
 
     def _importance(self, line: TrendLine) -> tuple[bool, float, float]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ndcg_spark.comparison.trend import NOTHING, Falling, Point, last_stretch
-from ndcg_spark.convention.measures import conclusions_of
+from ndcg_spark.convention.measures import conclusion_words
 from ndcg_spark.gate.verdict import falls_in_words
 from ndcg_spark.report.moved import EXPLAINED
 from ndcg_spark.report.sentences import (
@@ -15,7 +15,7 @@ from ndcg_spark.report.sentences import (
     sentence,
     slice_name,
 )
-from ndcg_spark.tables.format import count, difference, part, score, share
+from ndcg_spark.tables.format import capital_first, count, difference, part, score, share
 from ndcg_spark.tables.html import joined, marked, name
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import day
@@ -73,10 +73,6 @@ def capital(text: str) -> str:
     return text
 
 
-def capital_first(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 def is_lost(page: "NightPage") -> bool:
     """Whether there is a loss to investigate: a proven one, or one larger than allowed.
 
@@ -94,7 +90,7 @@ def standing_out(page: "NightPage") -> list[Row]:
 
     If a cause is named, only slices that moved in the opposite direction to the whole.
     """
-    down, up = conclusions_of(page.metric[0])
+    down, up = conclusion_words(page.metric[0])
     conclusions = [down, up]
     if page.row and page.cause:
         conclusions.remove(down if page.row["difference"] < 0 else up)
@@ -148,11 +144,13 @@ def usual_range(page: "NightPage") -> Sentence | None:
     usual = page.usual
     if usual is None:
         return None
-    nights = count(usual.nights, "comparable night")
+    # Also nights with other judgments, which the line shifts; the trend calls only nights with the
+    # same judgments comparable.
+    nights = count(usual.nights, "night")
     if usual.moved_on is None:
-        text = "Shaded: the usual range of the previous {}."
+        text = "Shaded: the usual range of the previous {} on this line."
         return sentence("usual_range", text, nights)
-    text = "Shaded: the usual range of {} before the level moved on {}."
+    text = "Shaded: the usual range of {} on this line before the level moved on {}."
     return sentence("usual_range", text, nights, day(usual.moved_on))
 
 

@@ -358,7 +358,7 @@ def test_a_failure_of_copies_is_a_warning_and_no_failure_of_the_night(
     case = random_case(4)
     output = gated(tmp_path, 0, 0, case, accepted="the first night")
     monkeypatch.setattr(
-        "ndcg_spark.job.rescore.write_copy", mock.Mock(side_effect=OSError("no space"))
+        "ndcg_spark.job.rescore.keep_copy", mock.Mock(side_effect=OSError("no space"))
     )
     gated(tmp_path, 1, 1, case)
     assert len(committed(output)) == 4
