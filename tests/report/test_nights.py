@@ -150,7 +150,7 @@ def test_an_evaluation_without_means_has_a_line_with_the_same_columns(capsys, tm
     means = json.dumps([{"run": "bm25", "cutoff": 10, "ndcg": 0.5}])
     rows = [{**night.row, "means": means} for night in nights]
     rows[lacking]["means"] = None
-    print_evaluations(Nights(nights, rows, {}), None)
+    print_evaluations(Nights(nights, rows, {}), "table")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[-3:] == ["run", "measure", "mean"]
     assert lines[1 + lacking].endswith("-")
