@@ -180,8 +180,7 @@ def _choices(
         "baseline_run": baseline.run,
         "baseline_nights": [night.evaluated_on for night in baseline.nights],
         "baseline_name": baseline.name,
-        "previous": _date_if_any(shown.previous),
-        "failed_before": _date_if_any(shown.failed_before),
+        "previous": None if shown.previous is None else shown.previous.evaluated_on,
         "losses_before": [[loss.run, loss.date, loss.is_acknowledged] for loss in losses],
         "trend": _digest(drawn),
         "usual": _digest(usual_range(level, is_of_catalog=shown.is_of_catalog)),
@@ -189,17 +188,12 @@ def _choices(
     }
 
 
-def _date_if_any(night: Night | None) -> str | None:
-    return None if night is None else night.evaluated_on
-
-
 def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
     """The nights whose numbers or words a page shows."""
     yield shown.night
     yield from shown.baseline.nights
-    for earlier in (shown.previous, shown.failed_before):
-        if earlier is not None:
-            yield earlier
+    if shown.previous is not None:
+        yield shown.previous
     for night in history.nights_of(shown.night.dataset):
         if night.evaluated_on in dates:
             yield night
