@@ -81,9 +81,6 @@ class NoCopyError(StorageError):
 #: A night's DATASET_SCORES rows, without slices.
 MeanRows = Sequence[Mapping[str, Any]]
 
-#: Reads these runs' scores, and possibly those of other runs.
-ScoreReader = Callable[[Collection[str]], ScoreMatrix]
-
 Made = TypeVar("Made")
 
 #: How many matrices are kept, and how many query scores a night may have for that.
@@ -368,27 +365,6 @@ def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["run"], attribute, value == NO_VALUE, value
 
 
-def read_sides(
-    own: ScoreReader,
-    other: ScoreReader | None,
-    metric: Metric,
-    key: Mapping[str, Any],
-    pairs: Sequence[tuple[str, str]],
-) -> Sides:
-    """Read both sides of a comparison for a metric, with at least the runs in these pairs.
-
-    Without `other`, the runs are compared with runs of their own side. InputError or StorageError
-    if scores cannot be read.
-    """
-    runs = {run for run, _ in pairs}
-    baselines = {baseline for _, baseline in pairs}
-    if other is None:
-        matrix = own(runs | baselines)
-        return Sides(matrix, matrix, metric, key, pairs)
-    own_matrix = own(runs)
-    return Sides(own_matrix, other(baselines), metric, key, pairs)
-
-
 def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
     """A comparison's sides: two if the judgments have changed, and the measure needs them."""
     measure, _ = metric
@@ -417,18 +393,12 @@ def both_sides(
         judgments = tonight.row["judgments_fingerprint"]
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
-
-    # All runs are read, because a night's scores are cached for other checks.
     own = scores.matrix(tonight, metric, judgments=judgments)
-
-    def own_scores(_runs: Collection[str]) -> ScoreMatrix:
-        return own
-
-    def baseline_scores(_runs: Collection[str]) -> ScoreMatrix:
+    theirs = own
+    if baseline.nights:
         nights = _measured_nights(baseline, metric, scores)
-        return _baseline_scores(nights, own, metric, scores, judgments)
-
-    return read_sides(own_scores, baseline_scores if baseline.nights else None, metric, key, pairs)
+        theirs = _baseline_scores(nights, own, metric, scores, judgments)
+    return Sides(own, theirs, metric, key, pairs)
 
 
 def compared_numbers(
