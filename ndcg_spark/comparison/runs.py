@@ -57,7 +57,7 @@ from ndcg_spark.schemas import COMPARISONS, NEW, OLD
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.format import share
 from ndcg_spark.text import unknown_name
-from ndcg_spark.voices import OPTIONS, Either, Give, GiveBaseline, Notice
+from ndcg_spark.voices import OPTIONS, Either, Give, Notice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -592,7 +592,9 @@ def _refuse_no_baseline(options: ComparisonOptions, baseline_date: str | None) -
     if baseline_date is not None:
         return
     if not options.baselines:
-        raise ConfigurationError("arguments: there is no baseline", GiveBaseline())
+        night = Give("baseline_date", "YYYY-MM-DD", then="or good")
+        ways = (Give("baseline", "RUN", words="give"), night)
+        raise ConfigurationError("arguments: there is no baseline", Either(ways))
     both = {*options.runs}.intersection(options.baselines)
     if both:
         ways = (Give("run", words="name another"), Give("baseline"))
