@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ndcg_spark.comparison.trend import NOTHING, Falling, Point, last_stretch
+from ndcg_spark.comparison.trend import NOTHING, Falling, Point
 from ndcg_spark.convention.measures import conclusion_words
 from ndcg_spark.gate.verdict import falls_in_words
 from ndcg_spark.report.moved import EXPLAINED
@@ -210,35 +210,12 @@ def silent_nights(page: "NightPage") -> Sentence | None:
     return sentence("silent_nights", "{}", " ".join(sentences)) if sentences else None
 
 
-def below_best(page: "NightPage") -> Sentence | None:
-    """How far the night is below the best comparable night, if no gate compares them."""
-    stretch = last_stretch(page.trend.points)
-    now = stretch[-1].value
-    if page.verdict or now is None or falling(page) or page.is_of_catalog:
-        return None
-    best, date = max((point.value or 0.0, point.date) for point in stretch)
-    if best - now <= page.compared_with.options.margin:
-        return None
-    text = "{} below the best comparable night shown, {}."
-    return sentence("below_best", text, score(best - now), day(date))
-
-
-def fewer_compared(page: "NightPage") -> Sentence | None:
-    counted = page.counted(page.run)
-    if page.row is None or page.row["queries"] >= counted:
-        return None
-    text = "The line covers all {:,} queries, the difference only {:,}."
-    return sentence("fewer_compared", text, counted, page.row["queries"])
-
-
 TREND: Sequence[Rule] = (
     usual_range,
     judgments_changed,
     interrupted,
     since_the_night_before,
     silent_nights,
-    below_best,
-    fewer_compared,
 )
 
 
@@ -334,9 +311,6 @@ def no_slice(page: "NightPage") -> Sentence | None:
         return None
     if spread(page) or standing_out(page):
         return None
-    if "other_judgments" in row["flags"]:
-        text = "The judgments changed, which by itself changes scores."
-        return sentence("judgments_changed", text)
     return sentence("no_slice", "No group of queries stands out.")
 
 
@@ -374,24 +348,6 @@ def no_documents(page: "NightPage") -> Sentence | None:
     return sentence("no_documents", text, ALL_KEPT.text(KEYS), ALL_KEPT.text(OPTIONS))
 
 
-def without_results(page: "NightPage") -> Sentence | None:
-    """How many queries have no results, if nothing is compared."""
-    if page.compares or page.missing or not page.has_documents:
-        return None
-    many = page.mean["missing_queries"] or 0
-    if not many:
-        return None
-    have = "has" if many == 1 else "have"
-    text = "{} {} no results."
-    return sentence("without_results", text, count(many, "query", "queries"), have)
-
-
-def no_change(page: "NightPage") -> Sentence | None:
-    if not page.compares or not is_unchanged(page) or page.missing or not page.has_documents:
-        return None
-    return sentence("no_change", "No query changed.")
-
-
 def unexplained(page: "NightPage") -> Sentence | None:
     """Why a page cannot show what moved although the night has documents and a baseline."""
     if not page.compares or is_unchanged(page) or page.missing or not page.has_documents:
@@ -412,15 +368,9 @@ def unexplained(page: "NightPage") -> Sentence | None:
 
 def _few_kept(kept: float) -> Sentence:
     """`kept`: the share of the total change in queries with kept documents."""
-    shown = "less than 1 %" if kept < 0.01 else share(kept)
-    which = f"queries with {shown} of the total change"
-    kind = "few_kept"
-    if kept >= _LEAST_SHARE:
-        kind = "others_kept"
-        which += ", which did not change like the run"
-    text = "Documents are kept only for {}, so it is not known what moved; "
-    text += "{} keeps those of all queries."
-    return sentence(kind, text, which, ALL_KEPT.text(OPTIONS))
+    text = "Documents are kept only for queries with {} of the total change, so it is not known "
+    text += "what moved; {} keeps those of all queries."
+    return sentence("few_kept", text, share(kept), ALL_KEPT.text(OPTIONS))
 
 
 def _none_kept(page: "NightPage") -> Sentence:
@@ -437,7 +387,7 @@ def _none_kept(page: "NightPage") -> Sentence:
 
 
 #: Shown only if what moved is not drawn.
-UNMOVED: Sequence[Rule] = (no_documents, without_results, no_change, unexplained)
+UNMOVED: Sequence[Rule] = (no_documents, unexplained)
 
 
 # How many documents are judged.
