@@ -35,11 +35,6 @@ from ndcg_spark.voices import Either, Give, GiveTable, Notice, SetOption, absolu
 
 #: The keys for options that have different names, which users may write instead.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
-#: The messages for removed keys.
-_GONE = {
-    "unchanged_queries": "this key was removed, because nights with different judgments are "
-    "compared on both sides; leave it out",
-}
 _CHECK_CONFIG = Give("config", words="check")
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
@@ -50,11 +45,11 @@ def dated(path: str, date: datetime.date) -> str:
     ``{date:%Y%m%d}`` is replaced by the date in that format.
     """
 
-    def written(match: re.Match[str]) -> str:
+    def formatted(match: re.Match[str]) -> str:
         date_format = match[1]
         return date.strftime(date_format) if date_format else date.isoformat()
 
-    return _DATE.sub(written, path)
+    return _DATE.sub(formatted, path)
 
 
 def moment(text: str) -> datetime.datetime:
@@ -577,8 +572,6 @@ def _problem(entry: ErrorDetails, model: Any) -> Notice:
 def _about_unknown_key(keys: _Keys, model: Any) -> str:
     """What is wrong with a key that does not exist, and what may be meant."""
     key = str(keys[-1])
-    if key in _GONE:
-        return _GONE[key]
     known = _known_keys(model, keys[:-1])
     meant = did_you_mean(_OF_OPTIONS.get(key, key), known) or _table_of(keys)
     if not meant and len(keys) > 1:

@@ -392,7 +392,7 @@ def _is_averaged(convention: Convention) -> bool:
 
 def _dcg(gain: str, convention: Convention, k: int) -> str:
     if _is_averaged(convention):
-        return ml_sql.discounted_sum(ml_sql.averaged("listed", k), "one", k, convention)
+        return ml_sql.discounted_sum(ml_sql.gains_of_ranks("listed", k), "one", k, convention)
     return ml_sql.discounted_sum("listed", gain, k, convention)
 
 
@@ -410,5 +410,5 @@ def _ideal_dcg(gain: str, convention: Convention, k: int) -> str:
     if convention.ideal == "retrieved_at_k":
         candidates = ml_sql.first_of("listed.gain", k)
         if _is_averaged(convention):
-            candidates = ml_sql.averaged("listed", k)
+            candidates = ml_sql.gains_of_ranks("listed", k)
     return ml_sql.discounted_sum(f"sort_array({candidates}, false)", "one", depth, convention)

@@ -157,7 +157,7 @@ def first_of(values: str, depth: int | str) -> str:
     return f"filter({values}, (one, at) -> at < {depth})"
 
 
-def averaged(listed: str, k: int) -> str:
+def gains_of_ranks(listed: str, k: int) -> str:
     """The gains of the first k ranks, each the mean of the documents that are tied there."""
     tied = f"filter({listed}, other -> other.first = one.first)"
     total = f"aggregate({tied}, 0D, (total, other) -> total + other.gain)"

@@ -37,11 +37,11 @@ from ndcg_spark.voices import (
     Do,
     Either,
     Give,
-    NameColumn,
     NameColumns,
     NameGrades,
     SetOption,
     WriteIds,
+    name_column,
 )
 
 #: Column names that show that a table contains results, or judgments, including those of other
@@ -365,7 +365,7 @@ def require_columns(
         ("rank", "score", convention.needs_rank),
     ):
         if is_needed and name not in results:
-            ways: list[Advice] = [NameColumn("results", name)]
+            ways: list[Advice] = [name_column("results", name)]
             if convention.ties == name:
                 ways.append(SetOption("ties", "doc_id_asc"))
             elif other in results:

@@ -213,16 +213,6 @@ class GiveTable(Advice):
 
 
 @dataclasses.dataclass(frozen=True)
-class GiveBaseline(Advice):
-    """Name a run, or a night, to compare with."""
-
-    def wording(self, voice: Voice) -> str:
-        run = voice.setting("baseline", "RUN")
-        night = voice.setting("baseline_date", "YYYY-MM-DD")
-        return f"give {run}, or {night} or good"
-
-
-@dataclasses.dataclass(frozen=True)
 class SetOption(Advice):
     """Set an option of the convention."""
 
@@ -255,39 +245,6 @@ class SplitIds(Advice):
         if voice is KEYS:
             return voice.setting("split_ids", self.separator, self.table)
         return voice.setting("split_ids", f"{self.table}={self.separator}")
-
-
-@dataclasses.dataclass(frozen=True)
-class SetOptions(Advice):
-    """Set several options of the convention at once."""
-
-    options: tuple[tuple[str, str], ...]
-
-    def wording(self, voice: Voice) -> str:
-        return " ".join(voice.convention(option, value) for option, value in self.options)
-
-
-@dataclasses.dataclass(frozen=True)
-class AllowRejected(Advice):
-    """Allow some rows of a table to be rejected. Python refuses a table with any such row."""
-
-    def wording(self, voice: Voice) -> str:
-        if not voice.maps_columns:
-            return ""
-        return f"allow a few, {voice.setting('max_rejected_fraction')}"
-
-
-@dataclasses.dataclass(frozen=True)
-class NameColumn(Advice):
-    """Name the column of a table that is missing under our name."""
-
-    table: str
-    column: str
-
-    def wording(self, voice: Voice) -> str:
-        if voice.maps_columns:
-            return f"name it, {voice.column(self.table, self.column, 'NAME')}"
-        return f"rename its column to {self.column}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -388,6 +345,23 @@ class ColumnIs(Advice):
 
 
 @dataclasses.dataclass(frozen=True)
+class ForFiles(Advice):
+    """A way that only files have. Python users get other words, or none."""
+
+    way: Advice
+    in_python: str = ""
+
+    def wording(self, voice: Voice) -> str:
+        return self.way.text(voice) if voice.maps_columns else self.in_python
+
+
+def name_column(table: str, column: str) -> Advice:
+    """The advice to name the column of a table that is missing under our name."""
+    way = ColumnIs(table, column, "NAME", words="name it,")
+    return ForFiles(way, f"rename its column to {column}")
+
+
+@dataclasses.dataclass(frozen=True)
 class ChooseColumn(Advice):
     """Say which of several columns is meant, or leave only one."""
 
@@ -432,61 +406,6 @@ class GiveFormat(Advice):
             return f"use a file name that ends in {self.formats}"
         name = "format" if voice is KEYS else "input_format"
         return f"write {voice.setting(name, table=self.table)} {self.formats}"
-
-
-@dataclasses.dataclass(frozen=True)
-class RankAndScore(Advice):
-    """Say which column of the results is the rank and which is the score."""
-
-    rank: str = "NAME"
-    score: str = "NAME"
-
-    def wording(self, voice: Voice) -> str:
-        if not voice.maps_columns:
-            return "name the columns rank and score"
-        rank = voice.column("results", "rank", self.rank)
-        return f"say which are: {rank} {voice.column('results', 'score', self.score)}"
-
-
-@dataclasses.dataclass(frozen=True)
-class NameRuns(Advice):
-    """Say whether a doubtful column names the runs."""
-
-    column: str
-
-    def wording(self, voice: Voice) -> str:
-        column = voice.column("results", "run", self.column)
-        run = voice.setting("run", "NAME", "results")
-        return f"if it names the runs, {column}, otherwise {run}"
-
-
-@dataclasses.dataclass(frozen=True)
-class NameRunColumn(Advice):
-    """Say which column names the runs of a table that was read as one run."""
-
-    #: Whether a run name was given that overrides the table.
-    is_run_given: bool
-
-    def wording(self, voice: Voice) -> str:
-        if not voice.maps_columns:
-            return "if they are several runs, rename the column of runs to run"
-        column = f"name the column that says which, {voice.column('results', 'run', 'NAME')}"
-        if self.is_run_given:
-            column = f"leave {voice.setting('run', table='results')} out, or {column}"
-        return f"if they are several runs, {column}"
-
-
-@dataclasses.dataclass(frozen=True)
-class RunsFromFiles(Advice):
-    """Treat each file as a run. Python names the runs of files by their contents."""
-
-    files: int
-
-    def wording(self, voice: Voice) -> str:
-        if not voice.maps_columns:
-            return ""
-        run_from = voice.setting("run_from", "file", "results")
-        return f"if the {self.files:,} files are runs that share a name, {run_from}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
     python scripts/simulate_corrected.py [--draws 2000] [--seed 1]
 
 Prints the figures of ndcg_spark/guides/CORRECTED.md, and ends with 1 if a cell is beyond its limit. It takes minutes.
+Fewer than 2,000 draws only show the figures: their own error is larger than the distance to a limit.
 """
 
 import argparse
@@ -22,6 +23,8 @@ from ndcg_spark.comparison.human_sample import probabilities
 QUERIES, SIZES = 150, (20, 50, 100)
 #: The coverage that the interval must reach, and by how many standard errors a mean may be off, for this many cells.
 COVERS, OFF = 0.935, 4.0
+#: With this many draws, a coverage of 0.95 is three standard errors above COVERS.
+FEWEST_DRAWS = 2_000
 
 
 def these_queries(draws: int, rng: np.random.Generator) -> bool:
@@ -99,12 +102,15 @@ def beside_chance(draws: int, rng: np.random.Generator) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=2_000)
+    parser.add_argument("--draws", type=int, default=FEWEST_DRAWS)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
     checks = (beside_chance, these_queries, all_queries)
     passed = [check(asked.draws, rng) for check in checks]
+    if asked.draws < FEWEST_DRAWS:
+        print(f"\n{asked.draws:,} draws cannot decide; {FEWEST_DRAWS:,} are needed")
+        return 0
     return 0 if all(passed) else 1
 
 

@@ -255,7 +255,7 @@ MUTATIONS = (
     Mutation(
         "more of the catalog is better on a page",
         "report/compared_page.py",
-        'below, above = conclusions_of(row["measure"])',
+        'below, above = conclusion_words(row["measure"])',
         'below, above = "worse", "better"',
         ("report/test_catalog_page.py",),
     ),

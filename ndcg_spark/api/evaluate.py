@@ -298,12 +298,14 @@ def make_config(
     )
     for name, separator in separators.items():
         sections.setdefault(name, {})["split_ids"] = separator
-    if "judgments" in sections and relevance is not None:
-        sections["judgments"]["relevance"] = relevance
-    if "judgments" in sections and grades is not None:
-        sections["judgments"]["grades"] = grades
-    if "results" in sections and run is not None:
-        sections["results"]["run"] = run
+    settings_of_tables = [
+        ("judgments", "relevance", relevance),
+        ("judgments", "grades", grades),
+        ("results", "run", run),
+    ]
+    for name, setting, value in settings_of_tables:
+        if value is not None:
+            sections.setdefault(name, {})[setting] = value
     return validate({**configured, **sections}, "arguments", NightConfig)
 
 

@@ -432,16 +432,3 @@ def newest_comparable(night: Night, nights: Iterable[Night], runs: Sequence[str]
     if before:
         return Baseline(Kind.NOTHING)
     return Baseline(Kind.FIRST, run=runs[0] if len(runs) > 1 else None)
-
-
-# For the page.
-
-
-def failed_since_good(nights: Sequence[Night]) -> Night | None:
-    """The newest failed night after the newest good night."""
-    for night in reversed(nights):
-        if night.is_good:
-            return None
-        if night.row["verdict"] == "fail":
-            return night
-    return None

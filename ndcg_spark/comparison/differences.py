@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.matrix import Metric, ScoreMatrix, Slice, masks, weight_vector
 from ndcg_spark.comparison.statistics import Numbers
-from ndcg_spark.convention.measures import CATALOG_COLUMNS, Cutoff, conclusions_of
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, Cutoff, conclusion_words
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.schemas import COMPARISONS
 from ndcg_spark.tolerance import DECIMALS, EQUAL
@@ -139,6 +139,11 @@ class Sides:
         is_judged_there = self.baseline.hashes() != 0
         both_or_neither = np.asarray(is_judged == is_judged_there)
         return both_or_neither if self.only is None else both_or_neither & self.only
+
+    @property
+    def in_both(self) -> NDArray[np.bool_]:
+        """Whether both sides have each query."""
+        return self.own.covers() & self.baseline.covers()
 
     def without_rejudged(self) -> "Sides":
         """Only the queries that the two sides do not judge differently."""
@@ -373,8 +378,7 @@ def heaviest_query(sides: Sides, weights: pa.Table) -> tuple[str, float]:
     """The query with the largest weight among those of both sides, and its share of the weight."""
     queries = sides.own.queries
     vector = weight_vector(weights, sides.key["dataset"], queries)
-    in_both = sides.own.covers() & sides.baseline.covers()
-    known = np.where(in_both & ~np.isnan(vector), vector, 0.0)
+    known = np.where(sides.in_both & ~np.isnan(vector), vector, 0.0)
     at = int(np.argmax(known))
     return queries.ids[at].as_py(), float(known[at] / known.sum())
 
@@ -396,6 +400,8 @@ class _Pair:
     has_theirs: NDArray[np.bool_]
     rejudged: NDArray[np.bool_]
     judged: NDArray[np.bool_]
+    #: Whether both sides have the query.
+    in_both: NDArray[np.bool_]
 
     @classmethod
     def of(cls, sides: Sides, run: str, baseline: str) -> "_Pair":
@@ -416,6 +422,7 @@ class _Pair:
             theirs_answered=theirs_answered,
             rejudged=sides.rejudged,
             judged=sides.judged,
+            in_both=sides.in_both,
         )
 
     @property
@@ -479,9 +486,8 @@ def _missing_sides(pair: _Pair, queries: NDArray[np.bool_]) -> list[str]:
     own, theirs = pair.sides.own, pair.sides.baseline
     are_there = pair.run in own.runs and pair.baseline in theirs.runs
     if are_there and queries.any():
-        in_both = own.covers() & theirs.covers()
         # What a side returned for queries that the other side lacks says nothing.
-        if not in_both[queries].any():
+        if not pair.in_both[queries].any():
             return [NO_SHARED_QUERIES]
     missing = []
     if not _answers(pair.run, own, queries):
@@ -664,7 +670,7 @@ def _conclusion(row: Mapping[str, Any], options: ComparisonOptions) -> str | Non
         return "same"
     if row["p_decides"] >= options.alpha:
         return "cannot_tell"
-    below, above = conclusions_of(row["measure"])
+    below, above = conclusion_words(row["measure"])
     return above if row["difference"] > 0 else below
 
 

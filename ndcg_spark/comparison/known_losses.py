@@ -36,7 +36,7 @@ class Acknowledgement:
     reason: str
     until: str
     #: The dates on which runs passed again, by run. Their losses are no longer acknowledged.
-    repaired: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    fixed_on: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, str]:
         return {"on": self.night.evaluated_on, "reason": self.reason, "until": self.until}
@@ -49,12 +49,12 @@ class Acknowledgement:
     @property
     def lasting(self) -> list[Result]:
         """The results that failed on its night, except those of fixed runs."""
-        return [result for result in self.failed if result["run"] not in self.repaired]
+        return [result for result in self.failed if result["run"] not in self.fixed_on]
 
     @property
     def is_in_force(self) -> bool:
         """Whether any run's loss has not been fixed, except losses that are only warnings."""
-        if not self.repaired:
+        if not self.fixed_on:
             return True
         return "fail" in [loss["severity"] for loss in self.lasting]
 
@@ -70,8 +70,8 @@ def acknowledgements(nights: Sequence[Night], date: str) -> list[Acknowledgement
         said = night.record["acknowledged"]
         if said and said["until"] >= date:
             known = Acknowledgement(night, said["reason"], said["until"])
-            repaired = _dates_of_repair(known, nights[at + 1 :])
-            found.append(dataclasses.replace(known, repaired=repaired))
+            fixed_on = _dates_of_fixes(known, nights[at + 1 :])
+            found.append(dataclasses.replace(known, fixed_on=fixed_on))
     found.reverse()
     return found
 
@@ -87,22 +87,22 @@ def acknowledged_now(nights: Iterable[Night]) -> Iterator[Acknowledgement]:
                 yield known
 
 
-def _dates_of_repair(known: Acknowledgement, later: Sequence[Night]) -> dict[str, str]:
+def _dates_of_fixes(known: Acknowledgement, later: Sequence[Night]) -> dict[str, str]:
     """The first date on which each run passed every check that it failed when acknowledged."""
     failed: dict[str, set[Subject]] = {}
     for result in known.failed:
         # A check that only warns fails no night, so its loss need not be fixed.
         if result["severity"] == "fail":
             failed.setdefault(result["run"], set()).add(subject_of(result))
-    repaired: dict[str, str] = {}
+    dates: dict[str, str] = {}
     for night in later:
         if not has_options_of(night, known.night):
             continue
         passed = _passed_subjects(night)
         for run, subjects in failed.items():
             if subjects <= passed:
-                repaired.setdefault(run, night.evaluated_on)
-    return repaired
+                dates.setdefault(run, night.evaluated_on)
+    return dates
 
 
 def _passed_subjects(night: Night) -> set[Subject]:

@@ -42,19 +42,24 @@ def run_numbers(rows: Iterable[Mapping[str, Any]], metric: Metric) -> dict[str, 
 
 
 def mean_numbers(nights: Sequence[RunNumbers]) -> dict[str, RunNumber]:
-    """The mean of each run's numbers in these nights, and of how many lists these cover."""
-    values: dict[str, list[float]] = {}
-    lists: dict[str, list[int]] = {}
+    """The mean of each run's numbers in these nights, and of how many lists these cover.
+
+    A run without a value in any night keeps its lists, because it was not missing.
+    """
+    by_run: dict[str, list[RunNumber]] = {}
     for night in nights:
         for run, number in night.items():
-            if number.value is not None:
-                values.setdefault(run, []).append(number.value)
-                lists.setdefault(run, []).append(number.lists)
-    means = {}
-    for run, of_run in values.items():
-        mean_lists = round(statistics.fmean(lists[run]))
-        means[run] = RunNumber(statistics.fmean(of_run), mean_lists)
-    return means
+            by_run.setdefault(run, []).append(number)
+    return {run: _mean(numbers) for run, numbers in by_run.items()}
+
+
+def _mean(numbers: Sequence[RunNumber]) -> RunNumber:
+    """The mean of a run's numbers over the nights with a value or, if none has one, all nights."""
+    values = [number.value for number in numbers if number.value is not None]
+    lists = [number.lists for number in numbers if number.value is not None]
+    if not values:
+        return RunNumber(None, round(statistics.fmean(number.lists for number in numbers)))
+    return RunNumber(statistics.fmean(values), round(statistics.fmean(lists)))
 
 
 def rows_of_runs(

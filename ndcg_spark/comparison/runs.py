@@ -1,7 +1,6 @@
 """Compares the scores of nights or tables, measure by measure."""
 
 import dataclasses
-import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ from ndcg_spark.comparison.matrix import (
 )
 from ndcg_spark.comparison.over_datasets import NOTHING, OverDatasets, compare_over_datasets
 from ndcg_spark.comparison.run_numbers import rows_of_runs, run_numbers
-from ndcg_spark.comparison.sources import BOTH, NoCopyError, ScoreSource, night_sources, read_sides
+from ndcg_spark.comparison.sources import BOTH, NoCopyError, ScoreSource, night_sources
 from ndcg_spark.contract.doubts import about_unmatched
 from ndcg_spark.convention.measures import (
     CATALOG_COLUMNS,
@@ -58,13 +57,7 @@ from ndcg_spark.schemas import COMPARISONS, NEW, OLD
 from ndcg_spark.steps import report_step
 from ndcg_spark.tables.format import share
 from ndcg_spark.text import unknown_name
-from ndcg_spark.voices import OPTIONS, Either, Give, GiveBaseline, Notice
-
-#: The error for the removed option that left out queries with different judgments.
-NO_UNCHANGED_QUERIES = (
-    "this option was removed, because queries with different judgments are always left out; "
-    "call the command or the function without it"
-)
+from ndcg_spark.voices import OPTIONS, Either, Give, Notice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -328,8 +321,8 @@ def _scores_of_one_night(
     measure, _ = metric
     if measure in RUN_COLUMNS:
         return _Compared([], _numbers(source, source, metric, pairs, source.key()))
-    own = functools.partial(source.read, queries, metric)
-    return _Compared([read_sides(own, None, metric, source.key(), pairs)])
+    own = source.read(queries, metric, set(itertools.chain.from_iterable(pairs)))
+    return _Compared([Sides(own, own, metric, source.key(), pairs)])
 
 
 def _numbers(
@@ -362,16 +355,12 @@ def _scores_of_two_nights(
         return _Compared([], _numbers(source, other, metric, pairs, key))
     if _has_other_judgments(source, other) and measure not in CATALOG_COLUMNS:
         try:
-            both = [_side(source, other, queries, metric, pairs, side) for side in BOTH]
+            both = [_both_nights(source, other, queries, metric, pairs, side) for side in BOTH]
             return _Compared([sides.without_rejudged() for sides in both])
         except NoCopyError as error:
             reason = error.worded(OPTIONS)
-    own = functools.partial(source.read, queries, metric)
-    theirs = functools.partial(other.read, queries, metric)
-    key = source.key(other.evaluated_on, 1)
-    sides = read_sides(own, theirs, metric, key, pairs)
-    rejudged = sides.rejudged
-    return _Compared([sides.without_rejudged()], left_out=rejudged, reason=reason)
+    sides = _both_nights(source, other, queries, metric, pairs)
+    return _Compared([sides.without_rejudged()], left_out=sides.rejudged, reason=reason)
 
 
 def _other_catalog(source: ScoreSource, other: ScoreSource, metric: Metric) -> str:
@@ -393,22 +382,26 @@ def _has_other_judgments(source: ScoreSource, other: ScoreSource) -> bool:
     return are_known and not has_judgments_of(other.rows, source.rows)
 
 
-def _side(
+def _both_nights(
     source: ScoreSource,
     other: ScoreSource,
     queries: Queries,
     metric: Metric,
     pairs: Sequence[tuple[str, str]],
-    side: str,
+    side: str | None = None,
 ) -> Sides:
-    """Both nights under the judgments of one of them; NoCopyError if a copy is not kept."""
+    """The scores of two nights: as they were published or, with a `side`, under one night's
+    judgments. NoCopyError if a copy is not kept.
+    """
     # A night under its own judgments has the scores that it published, which need no fingerprint.
     own_judgments = _fingerprint(other) if side == OLD else None
     other_judgments = _fingerprint(source) if side == NEW else None
-    own = functools.partial(source.read, queries, metric, judgments=own_judgments)
-    theirs = functools.partial(other.read, queries, metric, judgments=other_judgments)
+    runs = {run for run, _ in pairs}
+    baselines = {baseline for _, baseline in pairs}
+    own = source.read(queries, metric, runs, judgments=own_judgments)
+    theirs = other.read(queries, metric, baselines, judgments=other_judgments)
     key = source.key(other.evaluated_on, 1) | {"side": side}
-    return read_sides(own, theirs, metric, key, pairs)
+    return Sides(own, theirs, metric, key, pairs)
 
 
 def _fingerprint(source: ScoreSource) -> str | None:
@@ -478,8 +471,8 @@ def _without_weight(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             weighted_counts.append(row["queries"])
     without = all_queries - min(weighted_counts, default=all_queries)
     if without > 0:
-        share = f"{without:,} of {all_queries:,} queries"
-        yield f"{share} have no weight; weighted rows leave them out"
+        many = f"{without:,} of {all_queries:,} queries"
+        yield f"{many} have no weight; weighted rows leave them out"
 
 
 def _few_effective(
@@ -599,7 +592,9 @@ def _refuse_no_baseline(options: ComparisonOptions, baseline_date: str | None) -
     if baseline_date is not None:
         return
     if not options.baselines:
-        raise ConfigurationError("arguments: there is no baseline", GiveBaseline())
+        night = Give("baseline_date", "YYYY-MM-DD", then="or good")
+        ways = (Give("baseline", "RUN", words="give"), night)
+        raise ConfigurationError("arguments: there is no baseline", Either(ways))
     both = {*options.runs}.intersection(options.baselines)
     if both:
         ways = (Give("run", words="name another"), Give("baseline"))

@@ -46,20 +46,40 @@ from ndcg_spark.nights.reader import (
     read_rows,
 )
 from ndcg_spark.schemas import NEW, NO_VALUE, OLD
+from ndcg_spark.voices import Advice
 
 #: A comparison's sides if the judgments have changed, and if they have not.
 BOTH, ONE = (OLD, NEW), (None,)
 
 
 class NoCopyError(StorageError):
-    """A night's scores under different judgments are not kept, or cannot be computed."""
+    """A night's scores under different judgments are not kept, or cannot be computed.
+
+    `find_command` returns the command that makes the copy. It reads the log, so it is called only
+    if somebody reads the sentence.
+    """
+
+    def __init__(
+        self,
+        sentence: str,
+        advice: Advice | None = None,
+        option: str = "",
+        *,
+        find_command: Callable[[], str] | None = None,
+    ) -> None:
+        super().__init__(sentence, advice, option)
+        self._find_command = find_command
+
+    @property
+    def sentence(self) -> str:
+        reason = super().sentence
+        if self._find_command is None:
+            return reason
+        return f"{reason}; make one with: {self._find_command()}"
 
 
 #: A night's DATASET_SCORES rows, without slices.
 MeanRows = Sequence[Mapping[str, Any]]
-
-#: Reads these runs' scores, and possibly those of other runs.
-ScoreReader = Callable[[Collection[str]], ScoreMatrix]
 
 Made = TypeVar("Made")
 
@@ -302,8 +322,8 @@ def _copied_batches(night: Night, judgments: str, metric: Metric) -> Iterable[pa
         raise NoCopyError(why)
     rows = read_copy(night, judgments)
     if rows is None:
-        command = rescore_command(night, judgments)
-        raise NoCopyError(f"no copy of {night} under them is kept; make one with: {command}")
+        command = functools.partial(rescore_command, night, judgments)
+        raise NoCopyError(f"no copy of {night} under them is kept", find_command=command)
     _, cutoff = metric
     cutoffs = rows["cutoff"]
     at_cutoff = pc.is_null(cutoffs) if cutoff is None else pc.equal(cutoffs, cutoff)
@@ -345,27 +365,6 @@ def row_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["run"], attribute, value == NO_VALUE, value
 
 
-def read_sides(
-    own: ScoreReader,
-    other: ScoreReader | None,
-    metric: Metric,
-    key: Mapping[str, Any],
-    pairs: Sequence[tuple[str, str]],
-) -> Sides:
-    """Read both sides of a comparison for a metric, with at least the runs in these pairs.
-
-    Without `other`, the runs are compared with runs of their own side. InputError or StorageError
-    if scores cannot be read.
-    """
-    runs = {run for run, _ in pairs}
-    baselines = {baseline for _, baseline in pairs}
-    if other is None:
-        matrix = own(runs | baselines)
-        return Sides(matrix, matrix, metric, key, pairs)
-    own_matrix = own(runs)
-    return Sides(own_matrix, other(baselines), metric, key, pairs)
-
-
 def side_names(baseline: Baseline, tonight: Night, metric: Metric) -> Sequence[str | None]:
     """A comparison's sides: two if the judgments have changed, and the measure needs them."""
     measure, _ = metric
@@ -394,18 +393,12 @@ def both_sides(
         judgments = tonight.row["judgments_fingerprint"]
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
-
-    # All runs are read, because a night's scores are cached for other checks.
     own = scores.matrix(tonight, metric, judgments=judgments)
-
-    def own_scores(_runs: Collection[str]) -> ScoreMatrix:
-        return own
-
-    def baseline_scores(_runs: Collection[str]) -> ScoreMatrix:
+    theirs = own
+    if baseline.nights:
         nights = _measured_nights(baseline, metric, scores)
-        return _baseline_scores(nights, own, metric, scores, judgments)
-
-    return read_sides(own_scores, baseline_scores if baseline.nights else None, metric, key, pairs)
+        theirs = _baseline_scores(nights, own, metric, scores, judgments)
+    return Sides(own, theirs, metric, key, pairs)
 
 
 def compared_numbers(

@@ -620,8 +620,8 @@ def _too_few_comparable(trends: Sequence[TrendLine]) -> list[str]:
     if not without:
         return []
     count = f"{len(without)} of {len(dates)} nights (last: {max(without)})"
-    few = f"have fewer than {MIN_NIGHTS} comparable nights before them"
-    return [f"{count} {few}, which is too few to tell whether they are unusual"]
+    few = f"have fewer than {MIN_NIGHTS} nights with the same convention and judgments before them"
+    return [f"{count} {few}, too few to tell whether they are unusual"]
 
 
 def _too_few_for_level(trends: Sequence[TrendLine]) -> list[str]:
@@ -630,7 +630,7 @@ def _too_few_for_level(trends: Sequence[TrendLine]) -> list[str]:
     least = min(counts, default=REFERENCE)
     if least >= REFERENCE:
         return []
-    slow = f"detecting a slow change in level needs {REFERENCE} comparable nights"
+    slow = f"detecting a slow change in level needs {REFERENCE} nights on one line"
     fall = f"a fall that has lasted {LOWER} nights needs {LEVEL + LOWER}"
     return [f"{slow}, and there are {least}; {fall}, and single unusual nights need fewer"]
 

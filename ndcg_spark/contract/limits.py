@@ -38,19 +38,15 @@ from ndcg_spark.tables.format import score
 from ndcg_spark.text import BLANKS
 from ndcg_spark.voices import (
     Advice,
-    AllowRejected,
     ColumnIs,
     Do,
     Either,
+    ForFiles,
+    Give,
     GiveGrades,
-    NameRunColumn,
-    NameRuns,
     Notice,
-    RankAndScore,
-    RunsFromFiles,
     SeparateRuns,
     SetOption,
-    SetOptions,
 )
 
 #: A field of a text line, or a value of a column, that is a number with a decimal comma.
@@ -98,7 +94,9 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
             example = f"{shown.example} is in"
         example = f"{example} {_place(source, shown)}"
         if table != "exclude" and counts.rejected < rows:
-            advice = Either((advice, AllowRejected()))
+            allow = Give("max_rejected_fraction", words="allow a few,")
+            # Python refuses a table with any such row.
+            advice = Either((advice, ForFiles(allow)))
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}", advice)
 
 
@@ -139,8 +137,8 @@ def _correction(source: Source, first: Rejection, rows: int) -> Advice:
     elif first.reason == "rank_is_no_rank":
         advice = Do(words="number ranks from 1")
         if "score" in source.table.columns:
-            by_score = (("order", "score"), ("ties", "doc_id_desc"))
-            advice = Either((advice, SetOptions(by_score, words="ignore them with")))
+            by_score = SetOption("order", "score"), SetOption("ties", "doc_id_desc")
+            advice = Either((advice, Either(by_score, " ", words="ignore them with")))
     elif first.reason == BROKEN_LINE:
         advice = _correction_of_line(source.format, first.example)
     return advice
@@ -215,19 +213,24 @@ def refuse_category(results: Source) -> None:
     if first == last or has_runs:
         return
     column = results.doubtful_run
+    ways = (
+        ColumnIs("results", "run", column, words="if it names the runs,"),
+        Give("run", "NAME", "results", words="otherwise"),
+    )
     raise InputError(
         f"results: the column {column} has several values, e.g. {first} and {last}, and may be a "
         "category of documents or queries: no two lists of a query share documents that have "
         "different scores",
-        NameRuns(column),
+        Either(ways, ", "),
     )
 
 
 def _name_both(source: Source, words: str = "") -> Advice:
     """The advice to name the rank column and the score column, which may be swapped."""
-    if source.format == "trec":
-        return RankAndScore("5", "4", words=words)
-    return RankAndScore(words=words)
+    rank, score = ("5", "4") if source.format == "trec" else ("NAME", "NAME")
+    columns = ColumnIs("results", "rank", rank), ColumnIs("results", "score", score)
+    way = Either(columns, " ", words="say which are:")
+    return ForFiles(way, "name the columns rank and score", words=words)
 
 
 def _place(source: Source, rejection: Rejection) -> str:
@@ -423,12 +426,25 @@ def _with_advice_about_runs(source: Source, advice: Advice) -> Advice:
     """
     if source.name != "results":
         return advice
-    is_named_by_user = source.run is not None
-    if is_named_by_user or source.runs:
-        return Either((advice, NameRunColumn(is_named_by_user)), "; ")
+    if source.run is not None or source.runs:
+        return Either((advice, _if_several_runs(source)), "; ")
     if len(source.files) > 1:
-        return Either((advice, RunsFromFiles(len(source.files))), "; ")
+        words = f"if the {len(source.files):,} files are runs that share a name,"
+        # Python names the runs of files by their contents.
+        from_files = ForFiles(Give("run_from", "file", "results", words=words))
+        return Either((advice, from_files), "; ")
     return advice
+
+
+def _if_several_runs(source: Source) -> Advice:
+    """The advice to name the column of the runs of results that were read as one run."""
+    words = "name the column that says which,"
+    way: Advice = ColumnIs("results", "run", "NAME", words=words)
+    if source.run is not None:
+        leave_out = Give("run", table="results", words="leave", then="out")
+        way = Either((leave_out, way))
+    words = "if they are several runs,"
+    return ForFiles(way, "rename the column of runs to run", words=words)
 
 
 def refuse_merged_runs(results: Source, counts: ResultCounts, config: EvaluationConfig) -> None:

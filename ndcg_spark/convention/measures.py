@@ -33,26 +33,6 @@ def measure_at(measure: str, cutoff: Cutoff) -> str:
     return f"{measure}@{format_cutoff(cutoff)}"
 
 
-def checked_mean(
-    measure: str,
-    weighted: bool,
-    slice_name: str | None,
-    run: str | None = None,
-) -> str:
-    """What a check of the gate measures: `weighted ndcg@10 of hybrid for language=de`.
-
-    `measure` includes its cutoff. Without `run`, the words hold for several runs.
-    """
-    words = [measure]
-    if weighted:
-        words.insert(0, "weighted")
-    if run is not None:
-        words.append(f"of {run}")
-    if slice_name is not None:
-        words.append(f"for {slice_name}")
-    return " ".join(words)
-
-
 def column_at(column: str, cutoff: Cutoff) -> str:
     """Return the name of a column at a cutoff: dcg_10, dcg_all."""
     return f"{column}_{format_cutoff(cutoff)}"
@@ -570,7 +550,7 @@ class MeasureSet:
 NDCG_ONLY = MeasureSet()
 
 
-def conclusions_of(measure: str) -> tuple[str, str]:
+def conclusion_words(measure: str) -> tuple[str, str]:
     """Return the words for a lower and for a higher value of a measure."""
     if measure in CATALOG_COLUMNS:
         # More is neither better nor worse.

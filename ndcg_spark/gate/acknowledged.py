@@ -80,7 +80,7 @@ def known_before(tonight: Night, nights: Iterable[Night]) -> list[Acknowledgemen
 
 
 def in_force(known: Iterable[Acknowledgement]) -> Acknowledgement | None:
-    """The newest acknowledgement with a loss that has not been repaired."""
+    """The newest acknowledgement with a loss that has not been fixed."""
     for one in known:
         if one.is_in_force:
             return one
@@ -105,7 +105,7 @@ def losses_that_returned(
     failed = {subject_of(vars(result)) for result in verdict.results if result.result == FAIL}
     sentences: dict[str, str] = {}
     for one in known:
-        for run, date in one.repaired.items():
+        for run, date in one.fixed_on.items():
             of_run = {subject_of(result) for result in one.failed if result["run"] == run}
             is_back = not failed.isdisjoint(of_run)
             if is_back and not _was_accepted(one.night, run, date, nights):
@@ -119,9 +119,9 @@ def _was_accepted(acknowledged: Night, run: str, date: str, nights: Iterable[Nig
     return any(is_accepted_for(night, run) for night in since if night >= acknowledged)
 
 
-def _returned(run: str, acknowledged: Night, repaired: str) -> str:
+def _returned(run: str, acknowledged: Night, fixed: str) -> str:
     known = f"the loss of {run} that was acknowledged on {day(acknowledged.evaluated_on)}"
-    return f"{known} was fixed on {day(repaired)} and is back"
+    return f"{known} was fixed on {day(fixed)} and is back"
 
 
 def why_not_known(verdict: Verdict, known: Acknowledgement) -> NotCovered | None:

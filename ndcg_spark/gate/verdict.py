@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_spark.comparison.readings import FIRST
-from ndcg_spark.convention.measures import CATALOG_COLUMNS, checked_mean
+from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
+from ndcg_spark.gate.settings import checked_mean
 from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.tables.format import difference
 from ndcg_spark.text import GOOD, day, masked

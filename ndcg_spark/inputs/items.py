@@ -13,7 +13,7 @@ from ndcg_spark.inputs.query_tables import column, read_query_table
 from ndcg_spark.item_table import IN_CATALOG, ItemTable, in_order
 from ndcg_spark.schemas import ITEMS
 from ndcg_spark.text import UNNAMED
-from ndcg_spark.voices import Advice, Do, Either, Give, NameColumn, NameColumns
+from ndcg_spark.voices import Advice, Do, Either, Give, NameColumns, name_column
 
 _COUNTS = ("popularity", "interactions")
 
@@ -173,7 +173,7 @@ def refuse_lacking(table: ItemTable, measures: MeasureSet) -> None:
             needed = _column_of(measure, measures)
             # A column that the table lacks consists of nulls.
             if needed is not None and table.rows[needed].null_count == len(table.rows):
-                ways = NameColumn("items", needed), Give("interactions", "FILE", words="give")
+                ways = name_column("items", needed), Give("interactions", "FILE", words="give")
                 raise InputError(f"{measure} needs the column {needed}", Either(ways))
             if table.users is None and _needs_users(measure, measures):
                 raise InputError(

@@ -12,7 +12,7 @@ from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import InputError, about, within
 from ndcg_spark.inputs.files import File, file_format, list_files, listed_files
 from ndcg_spark.inputs.query_tables import read_query_table
-from ndcg_spark.voices import NameColumn
+from ndcg_spark.voices import name_column
 
 #: The name of a measure in a column or in trec_eval: ndcg, ndcg@10, nDCG_10, ndcg_cut_10.
 _NDCG = re.compile(r"ndcg(?:_cut)?(?:[@_](?P<cutoff>[0-9]+|all))?", re.IGNORECASE)
@@ -148,7 +148,7 @@ def _score_columns(names: Sequence[str]) -> list[_Column]:
             found.append(_Column(name, None, has_cutoff=False))
     if not found:
         what = f"no score column; it has {', '.join(names)}; {_ADVICE}"
-        raise InputError(what, NameColumn("scores", "score"))
+        raise InputError(what, name_column("scores", "score"))
     return found
 
 

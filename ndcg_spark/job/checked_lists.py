@@ -60,9 +60,8 @@ def counted_refusals(*checked: CheckedLists) -> Iterator[None]:
 
     If the plan refuses a document that occurs twice, the error says how many there are.
     """
-    sources: list[Source] = []
-    for lists in checked:
-        sources.extend(seen.source for seen in lists.seen)
+    # The source of a list knows the documents that are excluded from it.
+    sources = [lists.source for lists in checked]
     try:
         with translated_failures(sources):
             yield

@@ -260,7 +260,9 @@ def _may_be_damaged(tables: Iterable[Source]) -> str:
         for source in table.sources:
             if source.format in BINARY:
                 origins.append(source.origin)
-    return f", or a file is damaged, {' or '.join(origins)}" if origins else ""
+    # Judgments and results may be one table.
+    names = " or ".join(dict.fromkeys(origins))
+    return f", or a file is damaged, {names}" if names else ""
 
 
 @contextlib.contextmanager

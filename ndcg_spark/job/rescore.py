@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ndcg_spark import rules
-from ndcg_spark.config import EvaluationConfig, Options
+from ndcg_spark.config import EvaluationConfig, JudgmentsConfig, Options
 from ndcg_spark.contract.counting import check_judgments
 from ndcg_spark.convention.convention import Convention, counted_grade
 from ndcg_spark.convention.measures import MeasureSet
@@ -35,12 +35,12 @@ from ndcg_spark.nights.copies import (
     finite_cutoffs,
     has_judgments,
     judgments_path,
+    keep_copy,
     keep_judgments,
     kept_judgments,
     night_convention,
     read_copy,
     why_not_copied,
-    write_copy,
 )
 from ndcg_spark.nights.log import Night, Nights, committed
 from ndcg_spark.nights.reader import nights_of_dataset, read_nights, read_rows
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 #: Several nights are scored at once, so a run is named by its evaluation and its own name, with
 #: this separator. No evaluation id contains it.
 _SEPARATOR = "/"
+#: Judgments without any option.
+_ONLY_A_PATH = JudgmentsConfig(path=["judgments"])
 
 
 class Wanted(NamedTuple):
@@ -113,7 +115,7 @@ def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
             return [_not_scored(night, reason) for night in nights]
         with translated_failures():
             for night, rows in _scored(engine, nights, fingerprint, judgments):
-                write_copy(night, fingerprint, rows)
+                keep_copy(night, fingerprint, rows)
     except (NdcgSparkError, *FAILURES, *failures()) as error:
         if len(group) == 1:
             return [_not_scored(nights[0], first_line(error))]
@@ -396,6 +398,7 @@ def _keep_given(
         return {}
     kept = fingerprints_of_kept(config.judgments.path, nights)
     if kept:
+        _refuse_ignored(config.judgments)
         return kept
     convention = night_convention(nights[-1])
     needs_grades = convention.gain != "judged"
@@ -420,3 +423,13 @@ def _keep_given(
             keep_judgments(store, name, fingerprint, rows)
         fingerprints[name] = fingerprint
     return fingerprints
+
+
+def _refuse_ignored(judgments: JudgmentsConfig) -> None:
+    """Raise ConfigurationError for options of judgments that were read when they were kept."""
+    for name in type(judgments).model_fields:
+        is_default = getattr(judgments, name) == getattr(_ONLY_A_PATH, name)
+        if name not in ("path", "format") and not is_default:
+            what = "the output keeps these judgments with their grades, so it changes nothing"
+            option = "column" if name == "columns" else name
+            raise ConfigurationError(f"{what}; leave it out", option=option)

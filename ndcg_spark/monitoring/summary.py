@@ -12,7 +12,7 @@ from ndcg_spark.gate.acknowledged import acknowledged_in_words
 from ndcg_spark.gate.verdict import FAIL, Result, Verdict, drop_of, how_to_begin, side_changes
 from ndcg_spark.nights.log import Night
 from ndcg_spark.schemas import NEW, OLD
-from ndcg_spark.tables.format import count, difference, score
+from ndcg_spark.tables.format import capital_first, count, difference, score
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import GOOD, baseline_run, masked
 from ndcg_spark.voices import command_line
@@ -158,7 +158,7 @@ def _how_to_begin(config: EvaluationConfig, verdict: Verdict) -> list[str]:
     advice = how_to_begin(verdict.as_json(), output, config.source["file"])
     if advice is None:
         return []
-    return [f"{advice[:1].upper()}{advice[1:]}"]
+    return [capital_first(advice)]
 
 
 def _evaluate_again(config: EvaluationConfig, verdict: Verdict) -> list[str]:

@@ -14,7 +14,7 @@ import hashlib
 import io
 import itertools
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,7 +136,7 @@ def read_copy(night: Night, fingerprint: str) -> pa.Table | None:
     return rows.select(QUERY_SCORES.names)
 
 
-def write_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
+def keep_copy(night: Night, fingerprint: str, rows: pa.Table) -> None:
     """Write a night's scores under these judgments, replacing older ones. Raises FAILURES."""
     schema, path = file_schema("query_scores"), copy_path(night, fingerprint)
     night.store.delete(path)
@@ -248,24 +248,20 @@ def kept_depth(night: Night) -> int | None:
     return deepest_finite(finite_cutoffs(night))
 
 
-def unneeded_copies(
-    store: Store,
-    nights: Nights,
-    needed: Collection[tuple[Night, str]] = (),
-) -> list[str]:
+def unneeded_copies(store: Store, nights: Nights) -> list[str]:
     """The copies and kept judgments that can be removed.
 
-    `nights` are all nights of the output. Files for the two newest sets of judgments of a dataset,
-    for both sides of each change and for `needed` are kept. Files that the log does not explain are
-    kept for a day, because an evaluation may be about to publish, and other copies for an hour.
-    Raises FAILURES.
+    `nights` are all nights of the output. Files for the two newest sets of judgments of a dataset
+    and for both sides of each change are kept. Files that the log does not explain are kept for a
+    day, because an evaluation may be about to publish, and other copies for an hour. Raises
+    FAILURES.
     """
     copies = store.files(RESCORED, "")
     judgments = store.files(KEPT_JUDGMENTS, "")
     if not copies and not judgments:
         return []
     now = store.now()
-    unneeded = _unneeded_files_of_copies(copies, nights, needed, now)
+    unneeded = _unneeded_files_of_copies(copies, nights, now)
     if nights.damaged:
         # A log that cannot be read may use any of the judgments.
         return unneeded
@@ -279,11 +275,10 @@ def unneeded_copies(
 def _unneeded_files_of_copies(
     copies: Mapping[str, OutputFile],
     nights: Nights,
-    needed: Iterable[tuple[Night, str]],
     now: float,
 ) -> list[str]:
-    """The copies of scores that are old enough to be removed, and that no comparison needs."""
-    kept = {copy_path(*pair) for pair in itertools.chain(needed, _copies_of_changes(nights))}
+    """The copies of scores that are old enough to be removed, and that no night needs."""
+    kept = {copy_path(*pair) for pair in _copies_of_changes(nights)}
     known = {str(row["evaluation_id"]) for row in nights.rows}
     unneeded = []
     for path, file in copies.items():

@@ -20,7 +20,6 @@ import pyarrow as pa
 from ndcg_spark.convention.measures import MeasureSet
 from ndcg_spark.convention.parsing import parse_measure_set
 from ndcg_spark.errors import ConfigurationError, StorageError, first_line
-from ndcg_spark.nights.rows import JSON, DamagedRowError, refuse_damaged_row
 from ndcg_spark.nights.store import LOG, OutputFile, Store, folder, named_checksum
 from ndcg_spark.schemas import EVALUATIONS
 
@@ -35,6 +34,11 @@ _UNVERIFIED = "not verified: "
 #: The entries that a revision can withdraw.
 ACCEPTANCE, ACKNOWLEDGEMENT = "acceptance", "acknowledgement"
 
+#: The columns of EVALUATIONS whose text is JSON.
+JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
+#: The columns that a published row must have.
+_PUBLISHED = ("dataset", "evaluation_id", "number", "options", "configuration", "files")
+_STATUSES = ("published", "refused", "failed")
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})/[^/]+\.parquet")
 _EMPTY = dict.fromkeys(EVALUATIONS.names)
@@ -235,15 +239,31 @@ def _read_log_file(store: Store, file: OutputFile) -> _LogFile:
 
 
 def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
-    """The rows of a log file, verified by its checksum or, if it has none, row by row."""
+    """The rows of a log file, verified by its checksum.
+
+    The files of versions before the first release have no checksum.
+    """
     checksum = named_checksum(path)
     rows: list[dict[str, Any]] = store.read(path, checksum).to_pylist()
     if not rows:
-        raise DamagedRowError("it has no rows")
+        raise ValueError("it has no rows")
     if checksum is None:
-        for row in rows:
-            refuse_damaged_row(row)
+        _refuse_unusable(rows)
     return rows
+
+
+def _refuse_unusable(rows: Sequence[Row]) -> None:
+    """Raise an exception for rows that no evaluation wrote, as far as it is easy to see."""
+    # Raises an exception for a value of a different type.
+    pa.Table.from_pylist(list(rows), _STORED)
+    for row in rows:
+        for name in JSON:
+            json.loads(row.get(name) or "{}")
+        if row.get("status") not in _STATUSES:
+            raise ValueError("the status is unknown")
+        lacking = [name for name in _PUBLISHED if row.get(name) is None]
+        if row["status"] == "published" and lacking:
+            raise ValueError(f"{lacking[0]} is null")
 
 
 def _order_in_log(row: Row) -> tuple[Any, ...]:

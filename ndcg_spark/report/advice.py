@@ -55,7 +55,7 @@ _CODES = ("few_queries", "below_min_value", "missing_slice", "not_measured", "mi
 
 def next_steps(page: NightPage) -> list[Sentence]:
     """What to do about a night; never empty."""
-    found = apply_rules(RULES, page)
+    found = apply_rules(RULES, page) + changes_of_gate(page)
     if found:
         return found
     if warnings(page):
@@ -424,16 +424,10 @@ def accepts_loss(page: NightPage) -> Sentence | None:
     for loss in page.outline.losses_before:
         if loss.run in accepted and not _has_recovered(page, loss.run, loss.date):
             losses.append(loss)
-    if losses:
-        text = "Accepting this night also accepts {}."
-        return sentence("accepts_loss", text, joined(map(_past_loss, losses)))
-    failed = page.outline.failed_before
-    if failed is None:
+    if not losses:
         return None
-    if _has_recovered(page, failed.record["verdict"]["run"], failed.evaluated_on):
-        return None
-    text = "Accepting this night also accepts the loss of {}, which failed and was not accepted."
-    return sentence("accepts_loss", text, day(failed.evaluated_on))
+    text = "Accepting this night also accepts {}."
+    return sentence("accepts_loss", text, joined(map(_past_loss, losses)))
 
 
 def _past_loss(loss: PastLoss) -> Markup:
@@ -485,64 +479,36 @@ def acknowledge(page: NightPage) -> Sentence | None:
 # Changes of the configuration that later nights need.
 
 
-def lower_min_queries(page: NightPage) -> Sentence | None:
-    text = "Judge more queries, or lower min_queries in the check or in the [gate]."
-    return _change_of_gate(page, "few_queries", text)
+#: The change of the configuration for each kind of remedy, with a place for runs or nights.
+_CHANGES = {
+    "few_queries": "Judge more queries, or lower min_queries in the check or in the [gate].",
+    "below_min_value": "If this is intended, lower min_value in the [gate] of the configuration.",
+    "missing_slice": "Correct `slice` in the [gate] of the configuration, or the attributes of the "
+    "queries.",
+    "not_measured": "Correct what the checks of the gate below report as not measured; "
+    "accepting the night does not help the next one.",
+    "silent_slice": "If {} need not answer these queries, remove the slice from the [gate] of "
+    "the configuration.",
+    "named_run": "If {} is discontinued, remove its name from the [gate] of the configuration.",
+    "missing_dataset": "If a dataset is discontinued, remove its name from the [gate] and its "
+    "judgments from their table.",
+    "other_night": "If this is intended, set `baseline` in the [gate] of the configuration to "
+    "the date of this night instead of {}.",
+    "other_run": "If this is intended, allow it in the [gate] of the configuration, or choose "
+    "a different baseline than {}.",
+}
 
 
-def lower_min_value(page: NightPage) -> Sentence | None:
-    text = "If this is intended, lower min_value in the [gate] of the configuration."
-    return _change_of_gate(page, "below_min_value", text)
-
-
-def correct_slice(page: NightPage) -> Sentence | None:
-    text = "Correct `slice` in the [gate] of the configuration, or the attributes of the queries."
-    return _change_of_gate(page, "missing_slice", text)
-
-
-def correct_check(page: NightPage) -> Sentence | None:
+def changes_of_gate(page: NightPage) -> list[Sentence]:
+    """The changes of the configuration that the results need."""
+    found = remedies(page)
     if page.unknown_ids:
-        return None
-    text = "Correct what the checks of the gate below report as not measured; "
-    text += "accepting the night does not help the next one."
-    return _change_of_gate(page, "not_measured", text)
-
-
-def take_out_slice(page: NightPage) -> Sentence | None:
-    text = "If {} need not answer these queries, remove the slice from the [gate] of "
-    text += "the configuration."
-    return _change_of_gate(page, "silent_slice", text)
-
-
-def give_up_run(page: NightPage) -> Sentence | None:
-    text = "If {} is discontinued, remove its name from the [gate] of the configuration."
-    return _change_of_gate(page, "named_run", text)
-
-
-def give_up_dataset(page: NightPage) -> Sentence | None:
-    text = "If a dataset is discontinued, remove its name from the [gate] and its "
-    text += "judgments from their table."
-    return _change_of_gate(page, "missing_dataset", text)
-
-
-def allow_against_run(page: NightPage) -> Sentence | None:
-    text = "If this is intended, allow it in the [gate] of the configuration, or choose "
-    text += "a different baseline than {}."
-    return _change_of_gate(page, "other_run", text)
-
-
-def name_this_night(page: NightPage) -> Sentence | None:
-    text = "If this is intended, set `baseline` in the [gate] of the configuration to "
-    text += f"{page.night.evaluated_on} instead of {{}}."
-    return _change_of_gate(page, "other_night", text)
-
-
-def _change_of_gate(page: NightPage, kind: str, text: str) -> Sentence | None:
-    """A change of the configuration, if a result needs it, with the names that it is about."""
-    names = remedies(page).get(kind)
-    if names is None:
-        return None
-    return sentence(kind, text, joined(map(name_markup, names)))
+        found.pop("not_measured", None)
+    changes = []
+    for kind, text in _CHANGES.items():
+        if kind in found:
+            changes.append(sentence(kind, text, joined(map(name_markup, found[kind]))))
+    return changes
 
 
 def accepting_helps(page: NightPage) -> bool:
@@ -652,13 +618,4 @@ RULES: Sequence[Rule] = (
     accept_night,
     accepts_loss,
     acknowledge,
-    lower_min_queries,
-    lower_min_value,
-    correct_slice,
-    correct_check,
-    take_out_slice,
-    give_up_run,
-    give_up_dataset,
-    name_this_night,
-    allow_against_run,
 )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ndcg_spark.comparison.trend import Point, last_stretch
-from ndcg_spark.convention.measures import conclusions_of
+from ndcg_spark.convention.measures import conclusion_words
 from ndcg_spark.gate.acknowledged import acknowledged_in_words
 from ndcg_spark.gate.links import changes_in_words
 from ndcg_spark.gate.past_changes import SIDES_DISAGREE
@@ -22,14 +22,13 @@ from ndcg_spark.report.words import (
     TONES,
     answered,
     capital,
-    capital_first,
     cause,
     falling,
     is_unchanged,
     unanswered,
     verdict_label,
 )
-from ndcg_spark.tables.format import count, difference, level, p_in_words, score
+from ndcg_spark.tables.format import capital_first, count, difference, level, p_in_words, score
 from ndcg_spark.tables.html import joined, marked, name_markup
 from ndcg_spark.text import day, message
 
@@ -214,7 +213,7 @@ def _conclusion(page: NightPage, row: Row) -> Sentence:
         than = marked(" as {}", label) if baseline.run else ""
         return sentence(conclusion, "{} is about the same{}", run, than)
     if conclusion in CONCLUDED:
-        below, above = conclusions_of(page.metric[0])
+        below, above = conclusion_words(page.metric[0])
         side = above if row["difference"] > 0 else below
         than = marked(" than {}", label) if baseline.run else ""
         by_whom = "By the judge, " if is_by_judge(page) else ""

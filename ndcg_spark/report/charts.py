@@ -422,31 +422,6 @@ def place_moved(moved: Moved, cutoff: int | None, is_concluded: bool = True) -> 
     return causes
 
 
-class Bars(NamedTuple):
-    label: str
-    boxes: Sequence[Box]
-
-
-def bars(changes: Sequence[float], is_concluded: bool = True) -> Bars:
-    """Every query's change, from the largest loss to the largest gain."""
-    most = max(abs(changes[0]), abs(changes[-1])) or 1
-    drawn = spread_out(changes)
-    width = f"{85 / len(drawn):.2f}"
-    boxes = []
-    for x, value in drawn:
-        tone = tone_of(value)
-        if tone == "mid":
-            # An unchanged query has no bar.
-            continue
-        # The line of no change is at 50: losses are below it, gains above.
-        height = 48 * abs(value) / most
-        y = 50 if value < 0 else 50 - height
-        shown_tone = tone if is_concluded else "mid"
-        boxes.append(Box(f"{x:.2f}", f"{y:.1f}", width, f"{height:.1f}", shown_tone))
-    ends = f"from {difference(changes[0])} to {difference(changes[-1])}"
-    return Bars(f"The change of each of the {len(changes):,} queries, {ends}", boxes)
-
-
 def spread_out(values: Sequence[Any]) -> list[tuple[float, Any]]:
     """Values side by side, each with its position in percent.
 

@@ -25,7 +25,7 @@ from ndcg_spark.comparison.sources import (
     why_not_comparable,
 )
 from ndcg_spark.comparison.trend import History
-from ndcg_spark.convention.measures import CATALOG_COLUMNS, conclusions_of, format_cutoff
+from ndcg_spark.convention.measures import CATALOG_COLUMNS, conclusion_words, format_cutoff
 from ndcg_spark.gate.against_reference import Question, ReferenceScores
 from ndcg_spark.gate.verdict import FAIL
 from ndcg_spark.nights.copies import has_copy, rescore_command, why_not_rescored
@@ -262,7 +262,7 @@ def _is_tested_by_gate(row: Row, result: Row) -> bool:
 def _as_decided(row: Row, result: Row, alpha: float) -> dict[str, Any]:
     """The row with the gate's p value, adjusted for its own checks, and its conclusion."""
     p = result["p"]
-    below, above = conclusions_of(row["measure"])
+    below, above = conclusion_words(row["measure"])
     conclusion = "cannot_tell"
     if p < alpha:
         conclusion = below if row["difference"] < 0 else above

@@ -46,7 +46,7 @@ _STARRED = (
 )
 _CONCLUDED = "; conclusions also need the randomization test to agree"
 #: The headings of adjusted p values: the t test's, and the larger of the two tests'.
-_P = {"p_adjusted": "p (adjusted)", "p_decides": "p (decides)"}
+_P = {"p_adjusted": "p", "p_decides": "p (decides)"}
 DECIDES = "p (decides): the larger p value of the t test and the randomization test, adjusted"
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
 #: Each flag in words, as shown next to a conclusion, and what it means.
@@ -222,7 +222,6 @@ def comparison_tables(compared: "Comparison") -> list[Table]:
 def _runs_table(compared: "Comparison") -> Table:
     """One row per comparison by dataset, measure and attribute, worst first."""
     rows = _worst_first(compared.rows)
-    counted = counted_heading(rows)
     lines = []
     for row in rows:
         slice_name = ""
@@ -230,12 +229,15 @@ def _runs_table(compared: "Comparison") -> Table:
             slice_name = f"{row['attribute']}={row['value']}"
         line = {"dataset": row["dataset"], "run": row["run"], "against": row["baseline"]}
         line |= {"measure": _measure(row), "slice": slice_name, "side": row["side"]}
-        lines.append({**line, **compared_cells(row, counted=counted)})
+        lines.append({**line, **compared_cells(row, counted="queries")})
     hidden = _hidden_columns(rows, lines)
     names = [name for name in (lines[0] if lines else ()) if name not in hidden]
     sentences = [notice.worded(OPTIONS) for notice in compared.warnings]
     sentences += _sentences_on_sides(means_of_sides(rows))
     notes = comparison_notes(rows, compared.correction, compared.alpha)
+    if any(line["queries"] is not None for line in lines):
+        # The heading itself is short, so that the table fits a terminal.
+        notes.insert(1, f"queries: {counted_heading(rows)}")
     kept = ["mean", "baseline", "difference"]
     title = counts(compared.rows)
     return make_table(lines, names, notes, kept, title=title, sentences=sentences)
@@ -291,7 +293,7 @@ def over_datasets_table(compared: "Comparison") -> Table:
         line = {"run": row["run"], "against": row["baseline"], "measure": _measure(row)}
         line |= {"side": row["side"], "datasets": row["datasets"], "mean": row["mean"]}
         line |= {"baseline": row["baseline_mean"], "difference": row["difference"]}
-        line |= {"p": row["p_value"], _P["p_adjusted"]: row["p_adjusted"]}
+        line |= {"p": row["p_value"], "p (adjusted)": row["p_adjusted"]}
         line["won/tied/lost"] = "/".join(str(row[name]) for name in ("wins", "ties", "losses"))
         lines.append({**line, "conclusion": row["conclusion"].replace("_", " ")})
     notes = []

@@ -14,7 +14,7 @@ from typing import NoReturn
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError, StorageError, first_line
 from ndcg_spark.scratch import is_stream, new_part, write_whole
 from ndcg_spark.steps import LOGGER
-from ndcg_spark.tables.writers import View, as_json, latex, markdown, print_csv, text
+from ndcg_spark.tables.writers import View, as_json, latex, markdown, plain_text, print_csv
 from ndcg_spark.text import from_home, message, printable
 from ndcg_spark.voices import OPTIONS, Give, Notice, Voice
 
@@ -65,7 +65,7 @@ def print_view(view: View, style: str | None) -> None:
         elif style == "csv":
             print_csv(view.columns, view.rows)
         else:
-            write = {"markdown": markdown, "latex": latex}.get(style, text)
+            write = {"markdown": markdown, "latex": latex}.get(style, plain_text)
             texts = ["\n".join(write(table)) for table in view.tables]
             print("\n\n".join(texts))
 

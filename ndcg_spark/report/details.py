@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ndcg_spark.report import charts
 from ndcg_spark.report.compared_page import QueryScore
 from ndcg_spark.report.comparisons import DECIDES, compared_cells, counted_heading
 from ndcg_spark.report.moved import QueryLists
@@ -14,7 +13,6 @@ from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.night_tables import verdict_table
 from ndcg_spark.report.sentences import ALL_KEPT, night_command
 from ndcg_spark.report.shown_catalog import catalog_table
-from ndcg_spark.report.words import change_in_words
 from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.html import (
     NUMBER,
@@ -106,18 +104,9 @@ def _part(page: NightPage, key: str, title: str, table: Table) -> PagePart:
 
 
 def _queries_part(page: NightPage) -> PagePart:
-    """A chart of all changes, the table of queries, and the documents of some of them."""
+    """The table of queries, and the documents of some of them."""
     part = _part(page, "queries", "Queries", _all_queries_table(page))
-    blocks = []
-    changes = [query.change for query in page.queries]
-    if page.compares and any(changes):
-        down = change_in_words(page, -1.0)
-        up = change_in_words(page, 1.0)
-        note = f"Each bar is a query, from the largest {down} to the largest {up}."
-        blocks.append(Block("bars", charts.bars(changes, page.is_concluded)))
-        blocks.append(Block("note", note))
-    blocks.append(Block("filter", "Filter"))
-    part = part._replace(blocks=blocks + list(part.blocks))
+    part = part._replace(blocks=[Block("filter", "Filter"), *part.blocks])
     return part._replace(more=[_documents_of_ends(page)]) if page.queries else part
 
 

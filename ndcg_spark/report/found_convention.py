@@ -80,7 +80,7 @@ def _sentences(found: FoundConvention) -> Iterator[str]:
     yield from found.notes
     if found.may_keep_order_of_rows:
         advice = IN_ORDER.text(OPTIONS)
-        yield f"{advice[:1].upper()}{advice[1:]}, and search again; {_WITH_RANKS}."
+        yield f"{numbers.capital_first(advice)}, and search again; {_WITH_RANKS}."
 
 
 _WITH_RANKS = (

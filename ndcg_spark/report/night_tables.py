@@ -172,7 +172,7 @@ def print_acknowledged(nights: Nights, style: str | None) -> None:
     rows = []
     for known in acknowledged_now(nights):
         shown: Mapping[str, Any] = known.night.record["verdict"] or {}
-        if shown.get("run") in known.repaired:
+        if shown.get("run") in known.fixed_on:
             shown = known.lasting[0]
         row: dict[str, Any] = {"dataset": known.night.dataset, "on": known.night.evaluated_on}
         row |= {"until": known.until, "reason": known.reason}

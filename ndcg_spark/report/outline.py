@@ -11,7 +11,6 @@ from ndcg_spark.comparison.baselines import (
     Kind,
     baseline_of_verdict,
     comparable_nights,
-    failed_since_good,
     has_judgments_of,
     is_good_for,
     named_baseline,
@@ -73,8 +72,6 @@ class Outline:
     baseline: Baseline
     #: The night before, if there is one.
     previous: Night | None
-    #: A failed night whose loss is also accepted if this night is accepted.
-    failed_before: Night | None
     #: The known losses that accepting this night adds to the baseline without showing them.
     losses_before: Sequence[PastLoss] = ()
 
@@ -122,11 +119,9 @@ def outline(history: History, night: Night, request: Request) -> Outline:
     previous = None
     if before and before[-1].unverified is None:
         previous = before[-1]
-    failed = None
     losses: Sequence[PastLoss] = ()
     if night.row["verdict"]:
         # Without a gate there is nothing to accept.
-        failed = failed_since_good(before)
         losses = losses_to_accept(night, results_of(night), before, runs)
     return Outline(
         request=request,
@@ -135,7 +130,6 @@ def outline(history: History, night: Night, request: Request) -> Outline:
         runs=runs,
         baseline=baseline,
         previous=previous,
-        failed_before=failed,
         losses_before=losses,
     )
 

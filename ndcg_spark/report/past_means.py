@@ -78,7 +78,7 @@ def _lines(row: Row, known: Row, means: list[Row]) -> Iterator[Row]:
         "verdict": verdict_in_words(row) if row["verdict"] else None,
     }
     if not shown:
-        yield {**line, "mean": None}
+        yield {**line, "run": None, "measure": None, "mean": None}
     for mean in shown:
         measure = measure_heading(name, cutoff)
         yield {**line, "run": mean["run"], "measure": measure, "mean": mean["mean"]}

@@ -48,7 +48,7 @@ from ndcg_spark.report.outline import (
 from ndcg_spark.report.page import make_page, place, render, warn_of_unmatched
 from ndcg_spark.report.usual_range import usual_range
 from ndcg_spark.steps import report_step
-from ndcg_spark.tables.format import difference, score
+from ndcg_spark.tables.format import capital_first, difference, score
 from ndcg_spark.tables.html import NUMBER, TEXT, Cell, joined, marked, name_markup, plain_table
 from ndcg_spark.tables.table import best_first
 from ndcg_spark.text import GOOD, day, from_home, unknown_name
@@ -181,8 +181,7 @@ def _choices(
         "baseline_run": baseline.run,
         "baseline_nights": [night.evaluated_on for night in baseline.nights],
         "baseline_name": baseline.name,
-        "previous": _date_if_any(shown.previous),
-        "failed_before": _date_if_any(shown.failed_before),
+        "previous": None if shown.previous is None else shown.previous.evaluated_on,
         "losses_before": [[loss.run, loss.date, loss.is_acknowledged] for loss in losses],
         "trend": _digest(drawn),
         "usual": _digest(usual_range(level, is_of_catalog=shown.is_of_catalog)),
@@ -190,17 +189,12 @@ def _choices(
     }
 
 
-def _date_if_any(night: Night | None) -> str | None:
-    return None if night is None else night.evaluated_on
-
-
 def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
     """The nights whose numbers or words a page shows."""
     yield shown.night
     yield from shown.baseline.nights
-    for earlier in (shown.previous, shown.failed_before):
-        if earlier is not None:
-            yield earlier
+    if shown.previous is not None:
+        yield shown.previous
     for night in history.nights_of(shown.night.dataset):
         if night.evaluated_on in dates:
             yield night
@@ -492,7 +486,7 @@ class _DatasetIndex:
         points = in_units_of_last(line.chain)
         usual = usual_range(points, is_of_catalog=self.page.is_of_catalog)
         if usual is not None and usual.falling is not None:
-            notes.append(f"{words.capital_first(usual.falling.in_words)}.")
+            notes.append(f"{capital_first(usual.falling.in_words)}.")
         return _Card(marked("{}: {} of {}", *names), place_trend(line, tone, usual), notes)
 
     def _importance(self, line: TrendLine) -> tuple[bool, float, float]:

@@ -75,7 +75,7 @@ def usual_range(points: Sequence[Point], *, is_of_catalog: bool = False) -> Usua
 
 
 def _since_accepted(points: Sequence[Point]) -> list[Point]:
-    """The comparable nights that have a value, from the newest accepted one on if there is one."""
+    """The line's nights that have a value, from the newest accepted one on if there is one."""
     known = [point for point in chained_stretch(points) if point.chained is not None]
     accepted = [at for at, point in enumerate(known) if point.restarts]
     return known[accepted[-1] :] if accepted else known

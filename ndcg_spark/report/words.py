@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ndcg_spark.comparison.trend import NOTHING, Falling, Point, last_stretch
-from ndcg_spark.convention.measures import conclusions_of
+from ndcg_spark.comparison.trend import NOTHING, Falling, Point
+from ndcg_spark.convention.measures import conclusion_words
 from ndcg_spark.gate.verdict import falls_in_words
 from ndcg_spark.report.moved import EXPLAINED
 from ndcg_spark.report.sentences import (
@@ -15,7 +15,7 @@ from ndcg_spark.report.sentences import (
     sentence,
     slice_name,
 )
-from ndcg_spark.tables.format import count, difference, part, score, share
+from ndcg_spark.tables.format import capital_first, count, difference, part, score, share
 from ndcg_spark.tables.html import joined, marked, name_markup
 from ndcg_spark.tables.table import verdict_in_words
 from ndcg_spark.text import day
@@ -73,10 +73,6 @@ def capital(text: str) -> str:
     return text
 
 
-def capital_first(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 def is_lost(page: "NightPage") -> bool:
     """Whether there is a loss to investigate: a proven one, or one larger than allowed.
 
@@ -94,7 +90,7 @@ def standing_out(page: "NightPage") -> list[Row]:
 
     If a cause is named, only slices that moved in the opposite direction to the whole.
     """
-    down, up = conclusions_of(page.metric[0])
+    down, up = conclusion_words(page.metric[0])
     conclusions = [down, up]
     if page.row and page.cause:
         conclusions.remove(down if page.row["difference"] < 0 else up)
@@ -148,11 +144,13 @@ def usual_range(page: "NightPage") -> Sentence | None:
     usual = page.usual
     if usual is None:
         return None
-    nights = count(usual.nights, "comparable night")
+    # Also nights with other judgments, which the line shifts; the trend calls only nights with the
+    # same judgments comparable.
+    nights = count(usual.nights, "night")
     if usual.moved_on is None:
-        text = "Shaded: the usual range of the previous {}."
+        text = "Shaded: the usual range of the previous {} on this line."
         return sentence("usual_range", text, nights)
-    text = "Shaded: the usual range of {} before the level moved on {}."
+    text = "Shaded: the usual range of {} on this line before the level moved on {}."
     return sentence("usual_range", text, nights, day(usual.moved_on))
 
 
@@ -212,35 +210,12 @@ def silent_nights(page: "NightPage") -> Sentence | None:
     return sentence("silent_nights", "{}", " ".join(sentences)) if sentences else None
 
 
-def below_best(page: "NightPage") -> Sentence | None:
-    """How far the night is below the best comparable night, if no gate compares them."""
-    stretch = last_stretch(page.trend.points)
-    now = stretch[-1].value
-    if page.verdict or now is None or falling(page) or page.is_of_catalog:
-        return None
-    best, date = max((point.value or 0.0, point.date) for point in stretch)
-    if best - now <= page.compared_with.options.margin:
-        return None
-    text = "{} below the best comparable night shown, {}."
-    return sentence("below_best", text, score(best - now), day(date))
-
-
-def fewer_compared(page: "NightPage") -> Sentence | None:
-    counted = page.counted(page.run)
-    if page.row is None or page.row["queries"] >= counted:
-        return None
-    text = "The line covers all {:,} queries, the difference only {:,}."
-    return sentence("fewer_compared", text, counted, page.row["queries"])
-
-
 TREND: Sequence[Rule] = (
     usual_range,
     judgments_changed,
     interrupted,
     since_the_night_before,
     silent_nights,
-    below_best,
-    fewer_compared,
 )
 
 
@@ -346,9 +321,6 @@ def no_slice(page: "NightPage") -> Sentence | None:
         return None
     if spread(page) or standing_out(page):
         return None
-    if "other_judgments" in row["flags"]:
-        text = "The judgments changed, which by itself changes scores."
-        return sentence("judgments_changed", text)
     return sentence("no_slice", "No group of queries stands out.")
 
 
@@ -386,24 +358,6 @@ def no_documents(page: "NightPage") -> Sentence | None:
     return sentence("no_documents", text, ALL_KEPT.text(KEYS), ALL_KEPT.text(OPTIONS))
 
 
-def without_results(page: "NightPage") -> Sentence | None:
-    """How many queries have no results, if nothing is compared."""
-    if page.compares or page.missing or not page.has_documents:
-        return None
-    many = page.mean["missing_queries"] or 0
-    if not many:
-        return None
-    have = "has" if many == 1 else "have"
-    text = "{} {} no results."
-    return sentence("without_results", text, count(many, "query", "queries"), have)
-
-
-def no_change(page: "NightPage") -> Sentence | None:
-    if not page.compares or not is_unchanged(page) or page.missing or not page.has_documents:
-        return None
-    return sentence("no_change", "No query changed.")
-
-
 def unexplained(page: "NightPage") -> Sentence | None:
     """Why a page cannot show what moved although the night has documents and a baseline."""
     if not page.compares or is_unchanged(page) or page.missing or not page.has_documents:
@@ -424,15 +378,9 @@ def unexplained(page: "NightPage") -> Sentence | None:
 
 def _few_kept(kept: float) -> Sentence:
     """`kept`: the share of the total change in queries with kept documents."""
-    shown = "less than 1 %" if kept < 0.01 else share(kept)
-    which = f"queries with {shown} of the total change"
-    kind = "few_kept"
-    if kept >= _LEAST_SHARE:
-        kind = "others_kept"
-        which += ", which did not change like the run"
-    text = "Documents are kept only for {}, so it is not known what moved; "
-    text += "{} keeps those of all queries."
-    return sentence(kind, text, which, ALL_KEPT.text(OPTIONS))
+    text = "Documents are kept only for queries with {} of the total change, so it is not known "
+    text += "what moved; {} keeps those of all queries."
+    return sentence("few_kept", text, share(kept), ALL_KEPT.text(OPTIONS))
 
 
 def _none_kept(page: "NightPage") -> Sentence:
@@ -449,7 +397,7 @@ def _none_kept(page: "NightPage") -> Sentence:
 
 
 #: Shown only if what moved is not drawn.
-UNMOVED: Sequence[Rule] = (no_documents, without_results, no_change, unexplained)
+UNMOVED: Sequence[Rule] = (no_documents, unexplained)
 
 
 # How many documents are judged.

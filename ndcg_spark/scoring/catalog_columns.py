@@ -17,7 +17,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import RUN_COLUMNS, Cutoff, MeasureSet, Names, column_at
 from ndcg_spark.errors import ConventionError
 from ndcg_spark.item_table import IN_CATALOG, ItemTable
-from ndcg_spark.scoring.ranking import DOCUMENTS, RANK, documents_of, sums_at, within
+from ndcg_spark.scoring.ranking import DOCUMENTS, RANK, documents_of, is_within, sums_at
 from ndcg_spark.voices import SetOption
 
 #: Tables with more items than this are not broadcast.
@@ -134,7 +134,7 @@ def _shown_items(
     """One row per run and item that one of its lists shows, with the aggregates of `_by_item`."""
     with_lengths = lists.selectExpr(*run_key, DOCUMENTS, f"size({DOCUMENTS}) as length")
     documents = documents_of(with_lengths, [*run_key, "length"])
-    within_deepest = documents.where(within(RANK, cutoffs[-1]))
+    within_deepest = documents.where(is_within(RANK, cutoffs[-1]))
     return within_deepest.groupBy(*run_key, "doc_id").agg(*_by_item(cutoffs, measures))
 
 
@@ -155,7 +155,7 @@ def list_means(
     """
     names = list(measures.beside_ndcg)
     cutoffs = measures.cutoffs_for(*names)
-    documents = documents_of(lists, ["run", *key]).where(within(RANK, cutoffs[-1]))
+    documents = documents_of(lists, ["run", *key]).where(is_within(RANK, cutoffs[-1]))
     of_lists = with_items(documents, items, measures).groupBy("run", *key).agg(*_by_list(measures))
     values = _values_of_lists(measures)
     means = {column: f"avg({column})" for column in values}

@@ -23,9 +23,9 @@ from ndcg_spark.scoring.ranking import (
     Ranker,
     count_where,
     distinct,
+    is_within,
     sum_where,
     sums_at,
-    within,
 )
 from ndcg_spark.scoring.refusals import refusal, refusal_sql
 
@@ -204,7 +204,7 @@ def _counts_within(cutoff: Cutoff, depth: int | None, listed: str) -> str:
     """Whether a document counts at a cutoff, in SQL, if lists are cut at `depth`."""
     if cutoff == depth:
         return listed
-    return f"{listed} and {within(RANK, cutoff)}"
+    return f"{listed} and {is_within(RANK, cutoff)}"
 
 
 def _with_own_ideal(

@@ -32,14 +32,14 @@ DOCUMENTS = "documents"
 _WHOLE_NUMBER = r"^[0-9]+\z"
 
 
-def within(rank: str, cutoff: Cutoff) -> str:
+def is_within(rank: str, cutoff: Cutoff) -> str:
     """Whether a rank is within a cutoff, in SQL."""
     return "true" if cutoff is None else f"{rank} <= {cutoff}"
 
 
 def sums_at(cutoffs: Iterable[Cutoff], name: str, value: str, rank: str = RANK) -> dict[str, str]:
     """Sums of a value down to every cutoff, by the names of their columns: dcg_10, dcg_all."""
-    return {column_at(name, k): sum_where(within(rank, k), value) for k in cutoffs}
+    return {column_at(name, k): sum_where(is_within(rank, k), value) for k in cutoffs}
 
 
 def sum_where(condition: str, value: str) -> str:
@@ -88,10 +88,10 @@ def by_window(
     rank = sql.over("row_number()", key, keys + _tie_break(convention))
     ranked = table.withColumn(RANK, F.expr(rank))
     if not breaks_ties_by_gain(convention) and convention.order == "score":
-        return ranked.where(within(RANK, depth))
+        return ranked.where(is_within(RANK, depth))
     # Documents with equal keys have the same TIE_RANK.
     grouped = ranked.withColumn(TIE_RANK, F.expr(sql.over("rank()", key, keys)))
-    cut = grouped.where(within(TIE_RANK, depth))
+    cut = grouped.where(is_within(TIE_RANK, depth))
     if convention.order == "score":
         return cut
     shares_rank = f"{TIE_RANK} < {RANK} and {is_listed(convention)}"
@@ -228,7 +228,7 @@ def settle_ties(
         by_gain = "gain asc" if TIES[convention.ties].ascending else "gain desc"
         order = [TIE_RANK, by_gain, "doc_id desc", RANK]
         settled = table.withColumn(RANK, F.expr(sql.over("row_number()", key, order)))
-    return settled.where(within(RANK, depth))
+    return settled.where(is_within(RANK, depth))
 
 
 def rank_by_gain(table: DataFrame, key: list[str], gain: str, name: str) -> DataFrame:

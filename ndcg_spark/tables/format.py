@@ -86,6 +86,11 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {many or one + 's'}"
 
 
+def capital_first(text: str) -> str:
+    """The text with a capital first letter."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def rounded_down(number: float) -> str:
     """A count that may have a fraction, with all digits and never rounded up: `12,345`, `1,999.9`.
 

@@ -55,7 +55,10 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
 }
 _YES_NO = {True: "yes", False: "no"}
 #: Text columns that are aligned like numbers.
-_ON_THE_RIGHT = ("cutoff", "relevance", "interval", "won/tied/lost", "higher/tied/lower")
+_ON_THE_RIGHT = (
+    *("cutoff", "relevance", "interval", "queries"),
+    *("won/tied/lost", "higher/tied/lower"),
+)
 
 
 def cell_text(heading: str, value: Any) -> str:

@@ -56,7 +56,7 @@ def aligned(
         yield "  ".join(cells).rstrip()
 
 
-def text(table: Table) -> list[str]:
+def plain_text(table: Table) -> list[str]:
     """The lines of a table for a terminal: its title, its sentences, its rows and its notes."""
     lines = [table.title] if table.title else []
     lines += table.sentences
@@ -242,7 +242,7 @@ class View:
 
 
 def _text_of(table: Table) -> str:
-    return "\n".join(text(table))
+    return "\n".join(plain_text(table))
 
 
 def _csv_cell(column: str, value: Any) -> str:

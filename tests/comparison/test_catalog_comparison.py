@@ -73,6 +73,12 @@ def test_the_mean_of_nights_is_over_those_with_a_number():
     assert means["b"].value == pytest.approx((0.5 + 0.7) / 2)
     lists = [{"a": RunNumber(0.1, 10)}, {"a": RunNumber(0.1, 21)}]
     assert mean_numbers(lists)["a"].lists == round((10 + 21) / 2)
+    # A run with lists but without a value in any night is not missing.
+    without_value = [{"a": RunNumber(None, 10)}, {"a": RunNumber(None, 20)}]
+    before = mean_numbers(without_value)
+    assert before == {"a": RunNumber(None, 15)}
+    (made,) = rows_of_runs(numbers(a=0.4), before, METRIC, KEY, [("a", "a")])
+    assert made["flags"] == ["one_number", "no_value"]
 
 
 def test_numbers_are_of_their_cutoff_and_of_no_slice():

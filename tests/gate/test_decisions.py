@@ -88,7 +88,7 @@ def test_an_acknowledgement_ends_after_two_weeks(output, day, code):
 
 #: What the night after the acknowledged one returns, and whether it fixes ltr's loss.
 BETWEEN = {
-    "repaired": ({"ltr": BASE, "bm25": BASE - 0.1}, {}, True),
+    "fixed": ({"ltr": BASE, "bm25": BASE - 0.1}, {}, True),
     "another run fails": ({"ltr": BASE, "bm25": BASE - 0.2}, {}, True),
     "it lasts": ({"ltr": LOST, "bm25": BASE - 0.1}, {}, False),
     "skipped": (None, {}, False),
@@ -101,18 +101,18 @@ BETWEEN = {
 }
 
 
-@pytest.mark.parametrize(("scores", "more", "is_repaired"), BETWEEN.values(), ids=BETWEEN)
-def test_a_loss_that_returns_after_its_repair(output, scores, more, is_repaired):
+@pytest.mark.parametrize(("scores", "more", "is_fixed"), BETWEEN.values(), ids=BETWEEN)
+def test_a_loss_that_returns_after_its_repair(output, scores, more, is_fixed):
     night(output, 2, ltr=LOST, bm25=BASE - 0.1)
     decide(output, 2, acknowledged="a smaller index")
     if scores is not None:
         evaluate(output, **{"gate": GATE, "date": "2026-11-03", "scores": scores, **more})
     in_force = [known.night.evaluated_on for known in acknowledged_now(committed(str(output)))]
-    assert in_force == ([] if is_repaired else ["2026-11-02"])
+    assert in_force == ([] if is_fixed else ["2026-11-02"])
     later = night(output, 4, ltr=LOST, bm25=BASE - 0.1)
-    assert (later.verdict, later.exit_code) == ("fail", 5 if is_repaired else 0)
+    assert (later.verdict, later.exit_code) == ("fail", 5 if is_fixed else 0)
     is_back = "acknowledged on 2 November was fixed on 3 November and is back"
-    assert any(is_back in warning for warning in later.warnings) == is_repaired
+    assert any(is_back in warning for warning in later.warnings) == is_fixed
 
 
 def test_a_check_that_only_warns_holds_no_acknowledgement(output):
@@ -133,7 +133,7 @@ def test_each_run_has_its_own_repair(output):
     assert night(output, 6, ltr=LOST, bm25=BASE - 0.2).exit_code == 0
 
 
-def test_a_loss_that_was_accepted_was_not_repaired(output):
+def test_a_loss_that_was_accepted_was_not_fixed(output):
     night(output, 2, ltr=LOST, bm25=BASE - 0.1)
     decide(output, 2, acknowledged="a smaller index")
     decide(output, 2, accepted="it stays smaller")

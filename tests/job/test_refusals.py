@@ -2,15 +2,25 @@
 
 import functools
 import io
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from evaluations import QRELS, RUN, checked, evaluated
+from pyspark.errors import PySparkException
 from sessions import on_spark
 
 from ndcg_spark.convention.refused_queries import MISSING_QUERY
-from ndcg_spark.errors import ConfigurationError, ConventionError, DuplicatesError, InputError
+from ndcg_spark.errors import (
+    ConfigurationError,
+    ConventionError,
+    DuplicatesError,
+    EngineError,
+    InputError,
+)
 from ndcg_spark.job.check_inputs import documents_to_judge
+from ndcg_spark.job.checked_lists import CheckedLists, counted_refusals
+from ndcg_spark.job.inputs import translated_failures
 from ndcg_spark.nights.log import committed
 from ndcg_spark.voices import SeparateRuns
 
@@ -256,3 +266,24 @@ def test_a_file_that_changes_after_it_was_checked(session, configured, tmp_path,
     with pytest.raises(InputError, match=rf"{file}"):
         evaluated(configured(output="out"), functools.partial(changed, tmp_path / file, change))
     assert refused_night(tmp_path) == [("refused", 3)]
+
+
+def read_by_the_engine(*origins):
+    """A table and those that are read with it, all from Parquet."""
+    parts = [SimpleNamespace(format="parquet", origin=origin) for origin in origins]
+    return SimpleNamespace(sources=parts)
+
+
+@pytest.mark.embedded
+def test_a_file_that_may_be_damaged_is_named_once():
+    lists = read_by_the_engine("run.parquet", "seen.parquet")
+    seen = SimpleNamespace(source=read_by_the_engine("seen.parquet"))
+    checked = CheckedLists([SimpleNamespace(source=lists), seen], None, None, set())
+    with pytest.raises(EngineError) as of_lists, counted_refusals(checked):
+        raise PySparkException("gone")
+    # Judgments and results in one table.
+    one_table = read_by_the_engine("all.parquet")
+    with pytest.raises(EngineError) as of_table, translated_failures([one_table, one_table]):
+        raise PySparkException("gone")
+    assert "damaged, run.parquet or seen.parquet" in str(of_lists.value)
+    assert str(of_table.value).count("all.parquet") == 1

@@ -10,6 +10,7 @@ import pytest
 from evaluations import evaluated
 from rejudged import DATES, publish, random_case
 
+from ndcg_spark.comparison.sources import NoCopyError, ScoreCache
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.explain_query import night_documents_to_judge
@@ -19,6 +20,7 @@ from ndcg_spark.nights.copies import (
     OF_HIGHEST_GRADE,
     copy_path,
     judgments_path,
+    kept_file,
     read_copy,
     rescore_command,
     why_not_rescored,
@@ -241,11 +243,33 @@ def test_the_command_that_an_error_names_makes_the_copy(tmp_path, engine):
             if read_copy(night, judgments) is not None:
                 continue
             words = shlex.split(rescore_command(night, judgments))
+            with mock.patch("ndcg_spark.nights.copies.committed", wraps=committed) as reads_log:
+                with pytest.raises(NoCopyError) as refused:
+                    ScoreCache().matrix(night, ("ndcg", 3), judgments=judgments)
+                # Most callers do not show the command.
+                reads_log.assert_not_called()
+            assert str(refused.value).endswith(shlex.join(words))
             options = dict(zip(words[3::2], words[4::2], strict=True))
             given = {"judgments": options["--judgments"]} if options else {}
             settings = validate(given, "test", NightConfig)
             rescore(engine, settings, words[2], dataset=options.get("--dataset"))
             assert read_copy(night, judgments) is not None
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize(
+    "more",
+    [{"relevance": 1}, {"grades": {"bad": 0}}, {"columns": {"relevance": "label"}}, {"as_of": 3}],
+    ids=str,
+)
+def test_no_option_is_ignored_where_the_judgments_are_kept(two_nights, engine, more):
+    _, _, output = two_nights
+    night = committed(output)[0]
+    path = kept_file(night, night.row["judgments_fingerprint"])
+    settings = validate({"judgments": {"path": path, **more}}, "test", NightConfig)
+    with pytest.raises(ConfigurationError) as refused:
+        rescore(engine, settings, output)
+    assert refused.value.option == next(iter(more)).replace("columns", "column")
 
 
 @pytest.mark.embedded
@@ -334,7 +358,7 @@ def test_a_failure_of_copies_is_a_warning_and_no_failure_of_the_night(
     case = random_case(4)
     output = gated(tmp_path, 0, 0, case, accepted="the first night")
     monkeypatch.setattr(
-        "ndcg_spark.job.rescore.write_copy", mock.Mock(side_effect=OSError("no space"))
+        "ndcg_spark.job.rescore.keep_copy", mock.Mock(side_effect=OSError("no space"))
     )
     gated(tmp_path, 1, 1, case)
     assert len(committed(output)) == 4

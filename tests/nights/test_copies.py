@@ -18,13 +18,13 @@ from ndcg_spark.nights.copies import (
     copy_path,
     has_copy,
     judgments_path,
+    keep_copy,
     keep_judgments,
     kept_judgments,
     read_copy,
     unneeded_copies,
     why_not_copied,
     why_not_rescored,
-    write_copy,
 )
 from ndcg_spark.nights.expire import leftovers, removable, remove
 from ndcg_spark.nights.log import committed
@@ -80,7 +80,7 @@ def output(tmp_path):
 def test_a_copy_is_read_as_it_was_written_and_a_damaged_one_is_none(output):
     publish_night(output, 0, "j1")
     (night,) = committed(output)
-    write_copy(night, "j2", scores())
+    keep_copy(night, "j2", scores())
     rows = read_copy(night, "j2")
     day = datetime.date.fromisoformat(date(0))
     assert rows.schema.names == QUERY_SCORES.names
@@ -99,7 +99,7 @@ def test_a_copy_is_read_as_it_was_written_and_a_damaged_one_is_none(output):
     file.write_bytes(whole[: len(whole) // 2])
     assert (has_copy(night, "j2"), read_copy(night, "j2")) == (True, None)
     # It is made again in its place.
-    write_copy(night, "j2", scores(0.25))
+    keep_copy(night, "j2", scores(0.25))
     assert read_copy(night, "j2")["ndcg"][0].as_py() == 0.25
 
 
@@ -158,18 +158,16 @@ def test_copies_of_the_newest_judgments_and_of_both_sides_of_a_change_stay(outpu
     store, kept = nights[0].store, []
     for night in nights:
         for judgments in sorted({*judged} - {night.row["judgments_fingerprint"]}):
-            write_copy(night, judgments, scores())
+            keep_copy(night, judgments, scores())
             aged(output, copy_path(night, judgments), HOUR + 60)
             number = nights.index(night)
             is_side = judgments in (judged[max(number - 1, 0)], judged[min(number + 1, 5)])
             if judgments in ("j3", "j4") or is_side:
                 kept.append(copy_path(night, judgments))
-    link = (nights[0], "j2")
-    assert copy_path(*link) not in kept
-    gone = unneeded_copies(store, nights, [link])
-    assert {*store.files("rescored")} - {*gone} == {*kept, copy_path(*link)}
+    gone = unneeded_copies(store, nights)
+    assert {*store.files("rescored")} - {*gone} == {*kept}
     (removal,) = leftovers(output)
-    assert len(removal.paths) == len(gone) + 1
+    assert len(removal.paths) == len(gone)
     remove(output, leftovers(output))
     assert {*store.files("rescored")} == {*kept}
 
@@ -179,7 +177,7 @@ def test_what_the_log_does_not_explain_stays_for_a_day(output):
     (night,) = committed(output)
     store = night.store
     other = Publication(output, date(1), "e1-web").night("web", record(inputs={}))
-    write_copy(other, "j1", scores())
+    keep_copy(other, "j1", scores())
     for judgments in ("j1", "j2"):
         keep_judgments(store, "web", judgments, JUDGED)
     paths = [copy_path(other, "j1"), judgments_path("web", "j2"), judgments_path("web", "j1")]
@@ -196,8 +194,8 @@ def test_a_copy_goes_with_its_night_and_an_hour_after_another_evaluation_counts(
     publish_night(output, 0, "j1")
     publish_night(output, 1, "j2")
     first, second = committed(output)
-    write_copy(first, "j2", scores())
-    write_copy(second, "j1", scores())
+    keep_copy(first, "j2", scores())
+    keep_copy(second, "j1", scores())
     publish_night(output, 1, "j2", name="again")
     nights = committed(output)
     assert [read_copy(night, "j1") for night in nights if night.evaluated_on == date(1)] == [None]

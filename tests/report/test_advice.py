@@ -110,9 +110,11 @@ def rejudged(page, **more):
     return {"record": {**record, **more}, "result": result}
 
 
-def failed_before(page, **fields):
-    outline = against(page, nights=[], **fields)["outline"]
-    return {"outline": dataclasses.replace(outline, failed_before=page.baseline.nights[0])}
+def lost_before(page, run="hybrid", **fields):
+    """A known loss, after the nights that the page compares with."""
+    losses = (PastLoss(run, "2026-01-02", {}, is_acknowledged=True),)
+    outline = dataclasses.replace(page.outline, losses_before=losses)
+    return {"outline": outline, **fields}
 
 
 def without_documents(page):
@@ -196,17 +198,20 @@ CASES = {
     "find_out_why_judgments_changed": (rejudged, lambda page: rejudged(page, accepted="why not")),
     "restore_items": (verdict_of("other_items"), same),
     "accept_night": (same, lambda page: {"output": None}),
-    "accepts_loss": (failed_before, same),
+    "accepts_loss": (lost_before, same),
     "acknowledge": (same, known),
-    "lower_min_queries": (verdict_of("few_queries"), same),
-    "lower_min_value": (by(result={"reason": "below_min_value"}), same),
-    "correct_slice": (verdict_of("missing_slice"), same),
-    "correct_check": (verdict_of("not_measured"), same),
-    "take_out_slice": (named("x", slice="a=b"), named("x")),
-    "give_up_run": (named("z"), named("x")),
-    "give_up_dataset": (verdict_of("missing_dataset"), same),
-    "name_this_night": (by(result={"baseline": "2026-01-01"}), same),
-    "allow_against_run": (by(result={"baseline": "run <b>"}), same),
+}
+#: By kind of a change of the gate.
+CHANGES = {
+    "few_queries": (verdict_of("few_queries"), same),
+    "below_min_value": (by(result={"reason": "below_min_value"}), same),
+    "missing_slice": (verdict_of("missing_slice"), same),
+    "not_measured": (verdict_of("not_measured"), same),
+    "silent_slice": (named("x", slice="a=b"), named("x")),
+    "named_run": (named("z"), named("x")),
+    "missing_dataset": (verdict_of("missing_dataset"), same),
+    "other_night": (by(result={"baseline": "2026-01-01"}), same),
+    "other_run": (by(result={"baseline": "run <b>"}), same),
 }
 
 
@@ -221,6 +226,15 @@ def test_a_rule_speaks_for_the_page_that_asks_for_it_alone(page, rule):
     said = say(changed(page, **asking(page)))
     assert (said is not None, say(changed(page, **other(page)))) == (True, None)
     assert "{" not in said.text
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_change_of_the_gate_is_advised_if_it_helps(page, kind):
+    asking, other = CHANGES[kind]
+    (said,) = advice.changes_of_gate(changed(page, **asking(page)))
+    assert (said.kind, "{" in said.text) == (kind, False)
+    others = advice.changes_of_gate(changed(page, **other(page)))
+    assert kind not in [one.kind for one in others]
 
 
 def kinds(page):
@@ -329,26 +343,23 @@ def test_a_page_asks_once_for_documents(page):
 
 
 def test_a_run_and_its_baselines_are_named_as_text(page):
-    said = advice.allow_against_run(changed(page, result={"baseline": "run <b>"}))
+    (said,) = advice.changes_of_gate(changed(page, result={"baseline": "run <b>"}))
     assert "&lt;b&gt;" in said.text
 
 
 def test_a_loss_of_a_failed_night_is_not_accepted_again_where_its_run_has_recovered(page):
     # The baseline is a night before the failed one.
     (before,) = page.baseline.nights
-    later = dataclasses.replace(page.outline, failed_before=page.night)
-    recovered = changed(page, outline=later, row={"difference": 0.0})
-    lost = changed(page, outline=later, row={"difference": -0.1})
-    assert before.evaluated_on < page.night.evaluated_on
+    recovered = changed(page, **lost_before(page, row={"difference": 0.0}))
+    lost = changed(page, **lost_before(page, row={"difference": -0.1}))
+    assert before.evaluated_on < "2026-01-02"
     assert (advice.accepts_loss(recovered), advice.accepts_loss(lost) is not None) == (None, True)
 
 
 @pytest.mark.parametrize(("run", "is_said"), [("hybrid", True), ("dense", False)])
 def test_the_known_losses_of_the_runs_to_accept_are_named(page, run, is_said):
     # Only hybrid fails, so the page advises to accept the night for hybrid.
-    losses = (PastLoss(run, "2026-01-02", {}, is_acknowledged=True),)
-    asked = changed(page, outline=dataclasses.replace(page.outline, losses_before=losses))
-    said = advice.accepts_loss(asked)
+    said = advice.accepts_loss(changed(page, **lost_before(page, run)))
     assert (said is not None) == is_said
     assert not is_said or ("2 January" in said.text and "(acknowledged)" in said.text)
 

@@ -174,24 +174,13 @@ def test_an_undecided_rise_is_no_loss_whose_queries_are_opened(output):
     assert "open_queries" not in [step.kind for step in advice.next_steps(page)]
 
 
-@pytest.fixture
-def ungated(tmp_path):
-    """Two nights without a gate, the second of which is lower by both measures."""
+@pytest.mark.parametrize(("measure", "is_far"), [("ndcg@10", True), ("popularity@10", False)])
+def test_only_by_relevance_does_a_change_beyond_the_margin_stand_out(tmp_path, measure, is_far):
     for day in (1, 2):
         shown = Shown({"popularity": {"als": POPULAR - 20 * day}})
         evaluate(tmp_path, None, f"2026-11-{day:02}", {"als": BASE - 0.02 * day}, shown=shown)
-    return tmp_path
-
-
-@pytest.mark.parametrize(("measure", "is_below"), [("ndcg@10", True), ("popularity@10", False)])
-def test_only_by_relevance_is_a_night_below_the_best(ungated, measure, is_below):
-    assert (words.below_best(page_of(ungated, measure)) is not None) is is_below
-
-
-@pytest.mark.parametrize(("measure", "is_far"), [("ndcg@10", True), ("popularity@10", False)])
-def test_only_by_relevance_does_a_change_beyond_the_margin_stand_out(ungated, measure, is_far):
-    site = ungated / "site"
-    write_site(str(ungated), site, Request(measure=measure))
+    site = tmp_path / "site"
+    write_site(str(tmp_path), site, Request(measure=measure))
     index = (site / "index.html").read_text(encoding="utf-8")
     assert ("down 0.0200 from the night before" in index) is is_far
     assert ("from the night before" in index) is is_far

@@ -18,6 +18,7 @@ from ndcg_spark import trend as trend_of
 from ndcg_spark.comparison.trend import lines
 from ndcg_spark.nights.log import Nights, committed, revise
 from ndcg_spark.report.night_tables import print_nights
+from ndcg_spark.report.past_means import print_evaluations
 from ndcg_spark.report.printed_scores import print_check, print_documents
 
 ROOT = Path(__file__).parents[2]
@@ -139,6 +140,20 @@ def test_the_nights_of_the_example_are_shown_and_compared_as_it_was_agreed(capsy
 
 def example_nights(output):
     runpy.run_path("scripts/example_nights.py")["main"](output)
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_an_evaluation_without_means_has_a_line_with_the_same_columns(capsys, tmp_path, lacking):
+    for number in (0, 1):
+        night(tmp_path, number, {"bm25": 0.5})
+    nights = committed(str(tmp_path))
+    means = json.dumps([{"run": "bm25", "cutoff": 10, "ndcg": 0.5}])
+    rows = [{**night.row, "means": means} for night in nights]
+    rows[lacking]["means"] = None
+    print_evaluations(Nights(nights, rows, {}), "table")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[-3:] == ["run", "measure", "mean"]
+    assert lines[1 + lacking].endswith("-")
 
 
 def test_a_trend_says_once_what_is_true_of_every_run(capsys, output):

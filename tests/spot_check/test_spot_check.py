@@ -68,10 +68,10 @@ def worst_first(monkeypatch):
 
 
 def before_the_cutoff(monkeypatch):
-    def within(rank, cutoff):
+    def is_within(rank, cutoff):
         return "true" if cutoff is None else f"{rank} < {cutoff}"
 
-    monkeypatch.setattr(lists, "within", within)
+    monkeypatch.setattr(lists, "is_within", is_within)
 
 
 def only_judged_documents(monkeypatch):

@@ -19,7 +19,7 @@ from ndcg_spark.gate.verdict import EXIT_CODES, Result, Verdict
 from ndcg_spark.inputs.query_tables import weight_rows
 from ndcg_spark.job.gate import judge_written
 from ndcg_spark.nights.commit import Publication
-from ndcg_spark.nights.copies import write_copy
+from ndcg_spark.nights.copies import keep_copy
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import file_schema
 
@@ -234,7 +234,7 @@ def copied(
         for at, value in enumerate(values):
             if (hashes if of is None else of)[at]:
                 rows.append({**key, **_at(at, float(value), hashes)})
-    write_copy(night, fingerprint(hashes), pa.Table.from_pylist(rows, file_schema("query_scores")))
+    keep_copy(night, fingerprint(hashes), pa.Table.from_pylist(rows, file_schema("query_scores")))
 
 
 def result(outcome: str = "pass", reason: str | None = None, **more: Any) -> Result:

@@ -29,7 +29,7 @@ from ndcg_spark.gate.verdict import Verdict
 from ndcg_spark.inputs.query_tables import attribute_rows
 from ndcg_spark.job.gate import judge_written
 from ndcg_spark.nights.commit import Publication
-from ndcg_spark.nights.copies import write_copy
+from ndcg_spark.nights.copies import keep_copy
 from ndcg_spark.nights.log import Night, Nights, committed, log_row
 from ndcg_spark.nights.reader import file_schema
 
@@ -257,7 +257,7 @@ def write_night(output: Path, shop: Shop, at: int, held: GateConfig = GATE) -> V
     for night, other in needed_copies(held, tonight, known):
         scores = shop.scores(at_of(night), number_of(other))
         copied = _query_scores(shop, at_of(night), scores)
-        write_copy(night, other, pa.Table.from_pylist(copied, file_schema("query_scores")))
+        keep_copy(night, other, pa.Table.from_pylist(copied, file_schema("query_scores")))
     accepted = None if known else "first night"
     verdicts = judge_written(held, publication, own, ["shop"], ComparisonOptions(), accepted)
     publication.commit(own, {"shop": verdicts["shop"].verdict.log_entries()})

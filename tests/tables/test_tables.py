@@ -6,7 +6,7 @@ import pytest
 from pages import Page
 
 from ndcg_spark.tables.table import Marked, Table, make_table
-from ndcg_spark.tables.writers import View, latex, markdown, text
+from ndcg_spark.tables.writers import View, latex, markdown, plain_text
 from ndcg_spark.text import printable
 
 
@@ -49,7 +49,7 @@ def test_a_column_of_yes_and_no_is_aligned_as_text():
 def test_what_is_said_above_a_table_is_in_every_form(title):
     said = make_table([{"run": "a"}], (), ["below"], title=title, sentences=["first", "second"])
     page = View([said], None)._repr_html_()
-    for written in (*("\n".join(write(said)) for write in (text, markdown, latex)), page):
+    for written in (*("\n".join(write(said)) for write in (plain_text, markdown, latex)), page):
         places = [written.find(word) for word in (title, "first", "second", "below")]
         assert places == sorted(places)
         assert min(places) >= 0
@@ -57,7 +57,7 @@ def test_what_is_said_above_a_table_is_in_every_form(title):
 
 def test_columns_are_aligned_and_no_line_is_cut():
     rows = [{"run": "r" * 200, "n": 1}, {"run": "検索", "n": 10}]
-    heading, latin, wide, _, note = text(make_table(rows, (), ["gain " * 40]))
+    heading, latin, wide, _, note = plain_text(make_table(rows, (), ["gain " * 40]))
     # The letters of Japanese are two places wide.
     assert (heading.index(" n"), latin.index(" 1"), wide.index("10"), note) == (
         202,
@@ -133,4 +133,4 @@ def test_names_are_text_everywhere(name):
         "p",
         "bdi",
     }
-    assert printable(name) in "".join(text(table(name)))
+    assert printable(name) in "".join(plain_text(table(name)))
