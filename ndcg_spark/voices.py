@@ -540,7 +540,7 @@ class Convert(Advice):
 
 
 def absolute_path(path: str) -> str:
-    """An absolute path of this machine; any other address unchanged."""
+    """A local path as an absolute path; any other address unchanged."""
     is_address = "://" in path or path.startswith(("table:", "iceberg:"))
     return path if is_address else os.path.abspath(path)  # noqa: PTH100  # links stay links
 

@@ -462,8 +462,8 @@ def _sections_of_one_table(
 def _section(table: Any, name: str, unread: Collection[str], scratch: Scratch) -> dict[str, Any]:
     """The section of a table in a configuration: its paths, or a file that is written for it.
 
-    The columns in `unread` are not looked for. If all rows have the same grade, for example, two
-    columns of grades are not ambiguous.
+    Columns in `unread` are ignored. If all rows have the same grade, for example, two columns of
+    grades are not ambiguous.
     """
     paths = _paths_in(table)
     if paths:

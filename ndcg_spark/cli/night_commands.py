@@ -494,7 +494,7 @@ def export(output: str, to: str, date: str | None, since: str | None) -> None:
     shared_options.dataset,
 )
 def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
-    """Add a note to a night for trend and report to show.
+    """Add a note to a night, which trend and report then show.
 
     A night that is evaluated again keeps its notes.
     """

@@ -40,7 +40,7 @@ _LEAST_SHARE = 0.1
 _UNJUDGED = 0.05
 #: Below this, a share of a difference is not mentioned.
 _NOTICED = 0.005
-#: From this on, a share is shown as 100 %.
+#: From this on, a share is shown as 100%.
 _WHOLE = 0.995
 
 
@@ -286,7 +286,7 @@ def answered(page: "NightPage") -> Sentence | None:
 
 
 def _part_of(what: str, value: float) -> str:
-    """`, 35 % of the loss`; empty for a negligible share."""
+    """`, 35% of the loss`; empty for a negligible share."""
     return f", {part(value)} of the {what}" if value >= _NOTICED else ""
 
 
@@ -414,7 +414,7 @@ def unexplained(page: "NightPage") -> Sentence | None:
 
 def _few_kept(kept: float) -> Sentence:
     """`kept`: the share of the total change in queries with kept documents."""
-    shown = "less than 1 %" if kept < 0.01 else share(kept)
+    shown = "less than 1%" if kept < 0.01 else share(kept)
     which = f"queries with {shown} of the total change"
     kind = "few_kept"
     if kept >= _LEAST_SHARE:
