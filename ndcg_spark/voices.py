@@ -274,7 +274,7 @@ class AllowRejected(Advice):
     def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return ""
-        return f"allow a few, {voice.setting('max_rejected_fraction')}"
+        return f"allow a few with {voice.setting('max_rejected_fraction')}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,7 +286,7 @@ class NameColumn(Advice):
 
     def wording(self, voice: Voice) -> str:
         if voice.maps_columns:
-            return f"name it, {voice.column(self.table, self.column, 'NAME')}"
+            return f"name it with {voice.column(self.table, self.column, 'NAME')}"
         return f"rename its column to {self.column}"
 
 
@@ -355,8 +355,8 @@ class NameGrades(Advice):
             # Only judgments have grades, so the option does not need the table.
             table = "judgments" if voice is KEYS else ""
             column = voice.column(table, "relevance", "NAME")
-            name = f"name the grade column, {column}"
-        return f"{name}, or give one grade to all, {grade}"
+            name = f"name the grade column with {column}"
+        return f"{name}, or give all of them one grade with {grade}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -401,7 +401,7 @@ class ChooseColumn(Advice):
     def wording(self, voice: Voice) -> str:
         text = "drop or rename all but one"
         if voice.maps_columns:
-            text += f", or say which, {voice.column(self.table, self.column, self.first)}"
+            text += f", or choose one with {voice.column(self.table, self.column, self.first)}"
         return text
 
 
@@ -470,7 +470,7 @@ class NameRunColumn(Advice):
     def wording(self, voice: Voice) -> str:
         if not voice.maps_columns:
             return "if they are several runs, rename the column of runs to run"
-        column = f"name the column that says which, {voice.column('results', 'run', 'NAME')}"
+        column = f"name the column of runs with {voice.column('results', 'run', 'NAME')}"
         if self.is_run_given:
             column = f"leave {voice.setting('run', table='results')} out, or {column}"
         return f"if they are several runs, {column}"
