@@ -339,7 +339,7 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
         nights.refuse_damaged([date])
         chosen = _nights_of_date(nights, night, date)
         refuse_unverified(chosen)
-        absent = f"night of {date}"
+        absent = f"night on {date}"
     if not chosen:
         advice = "ndcg-spark nights lists them"
         raise ConfigurationError(
