@@ -312,8 +312,8 @@ class NameGrades(Advice):
             # Only judgments have grades, so the option does not need the table.
             table = "judgments" if voice is KEYS else ""
             column = voice.column(table, "relevance", "NAME")
-            name = f"name the grade column, {column}"
-        return f"{name}, or give one grade to all, {grade}"
+            name = f"name the grade column with {column}"
+        return f"{name}, or give all of them one grade with {grade}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -357,7 +357,7 @@ class ForFiles(Advice):
 
 def name_column(table: str, column: str) -> Advice:
     """The advice to name the column of a table that is missing under our name."""
-    way = ColumnIs(table, column, "NAME", words="name it,")
+    way = ColumnIs(table, column, "NAME", words="name it with")
     return ForFiles(way, f"rename its column to {column}")
 
 
@@ -375,7 +375,7 @@ class ChooseColumn(Advice):
     def wording(self, voice: Voice) -> str:
         text = "drop or rename all but one"
         if voice.maps_columns:
-            text += f", or say which, {voice.column(self.table, self.column, self.first)}"
+            text += f", or choose one with {voice.column(self.table, self.column, self.first)}"
         return text
 
 
@@ -459,7 +459,7 @@ class Convert(Advice):
 
 
 def absolute_path(path: str) -> str:
-    """An absolute path of this machine; any other address unchanged."""
+    """A local path as an absolute path; any other address unchanged."""
     is_address = "://" in path or path.startswith(("table:", "iceberg:"))
     return path if is_address else os.path.abspath(path)  # noqa: PTH100  # links stay links
 

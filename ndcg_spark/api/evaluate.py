@@ -476,8 +476,8 @@ def _sections_of_one_table(
 def _section(table: Any, name: str, unread: Collection[str], scratch: Scratch) -> dict[str, Any]:
     """The section of a table in a configuration: its paths, or a file that is written for it.
 
-    The columns in `unread` are not looked for. For example, the user may give a grade for all rows.
-    Then no column of grades is needed, and two such columns are not ambiguous.
+    Columns in `unread` are ignored. For example, the user may give one grade for all rows. Then no
+    column of grades is needed, and two such columns are not ambiguous.
     """
     paths = _paths_in(table)
     if paths:

@@ -104,7 +104,7 @@ def plot_runs(
     missing = [row["run"] for row in all_queries if "run_missing" in row["flags"]]
     compared = [row for row in all_queries if row["difference"] is not None]
     compared.sort(key=lambda row: (-row["difference"], row["run"]))
-    title = f"{measure} minus that of {baseline}, with 95 % intervals"
+    title = f"{measure} minus that of {baseline}, with 95% intervals"
     if missing:
         title += f"; {', '.join(missing)} returned nothing"
     label = ", ".join(f"{row['run']} {difference(row['difference'])}" for row in compared[:20])

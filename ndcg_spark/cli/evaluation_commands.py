@@ -75,7 +75,7 @@ _EVALUATE: list[click.Parameter] = [
     option("--baseline", "RUN", "Compare every other run with this one."),
     shared_options.slices,
     option(
-        "--metrics-file", "FOLDER", "Also write the means for Prometheus, a file for each dataset."
+        "--metrics-file", "FOLDER", "Also write the means for Prometheus, one file per dataset."
     ),
     option(
         "--on-end", "COMMAND", "Run this at the end, even after a failure, with JSON on its stdin."
@@ -338,7 +338,7 @@ def _sort_order(sort: str | None) -> "QueryOrder | None":
     _EVALUATE,
 )
 def finish(exit_code: int, **arguments: Any) -> None:
-    """Finish what is left to do after an evaluation.
+    """Run the steps that follow an evaluation.
 
     Takes the options of the evaluation, as scripts/nightly.sh passes them. After a signal (an exit
     code above 128) it runs --on-end; otherwise it copies the night to the tables that
@@ -378,7 +378,7 @@ def check(style: str | None, **arguments: Any) -> None:
 def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -> None:
     """Write a table of any format as Parquet.
 
-    Engines that cannot read this machine's files can read the copy there.
+    Engines that cannot read files on this machine can read the copy.
     """
     from ndcg_spark.job.check_inputs import convert as job
 
@@ -414,7 +414,7 @@ def convert(table: str, paths: tuple[str, ...], folder: str, **arguments: Any) -
     option(
         "--human",
         "FILE",
-        "Earlier sample with human grades. With the same seed it is continued; otherwise more "
+        "Earlier sample with human grades. With the same seed, it is extended; otherwise, more "
         "documents are drawn where the judge makes more errors. May be repeated.",
         multiple=True,
     ),
@@ -431,11 +431,11 @@ def judge_next(
 ) -> None:
     """List the unjudged documents that matter most to the runs.
 
-    Takes judgments and results, or a folder with a published night that has its documents. --date
-    selects the night (default: the newest), and --run and --dataset select within it. The documents
-    listed are those that most runs rank highest, down to the deepest cutoff. With --baseline-date
-    or --baseline, they are the documents whose rank differs between the two nights or runs. Judging
-    tools can load the output of --format csv.
+    Takes judgments and results, or an output folder with a night that stored its documents. --date
+    selects the night (default: the newest), and --run and --dataset select within it. Lists the
+    documents that most runs rank highest, down to the deepest cutoff. With --baseline-date or
+    --baseline, lists the documents whose rank differs between the two nights or runs. Judging tools
+    can load the output of --format csv.
 
     With --sample, documents that moved are drawn at random, judged or not, and printed as a CSV
     file. Fill in its grade column and pass the file to compare --human.
@@ -618,10 +618,10 @@ def describe(files: tuple[str, ...], style: str | None, **arguments: Any) -> Non
 def explain(style: str | None, **arguments: Any) -> None:
     """Explain the score of one query, document by document.
 
-    Takes judgments and results, or a folder with a published night that has its documents. --date
+    Takes judgments and results, or an output folder with a night that stored its documents. --date
     selects the night (default: the newest).
 
-    Shows what each document adds and loses, and which relevant documents are missing.
+    Shows how much each document adds or loses, and which relevant documents are missing.
     """
     from ndcg_spark.explanation.query import ExplainRequest
     from ndcg_spark.report.printed_scores import explanation_view

@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[\w./+@-]+")
 def init(folder: Path) -> None:
     """Write templates: configuration, gate, nightly.sh, schedulers, alerts, SQL.
 
-    The templates have comments, and an example to try them with. No file is overwritten.
+    The templates contain comments, and an example to try them with. Existing files are kept.
     """
     root = from_home(folder).resolve()
     if not _PLAIN.fullmatch(str(root)):

@@ -100,8 +100,8 @@ def compare(
     """Compare published runs with a baseline.
 
     Prints differences, confidence intervals, p values and conclusions. A baseline is a run of the
-    same night, another night, or a run of another night. Runs whose difference is certainly below
-    --margin are concluded to be the same. If two nights have different judgments and ndcg-spark
+    same night, another night, or a run of another night. A run is the same as the baseline if the
+    difference is certainly below --margin. If two nights have different judgments and ndcg-spark
     rescore has scored them, they are compared under the old and under the new judgments; a run is
     better or worse only if both comparisons agree. With --human, a judge-next sample that people
     have graded corrects the difference for the errors of a machine judge.
@@ -246,7 +246,7 @@ def rescore(output: str, since: str | None, dataset: str | None, **arguments: An
 @command(
     shared_options.output,
     option("--all every", None, "List every evaluation with its means.", is_flag=True),
-    option("--acknowledged", None, "List the losses that are acknowledged as known.", is_flag=True),
+    option("--acknowledged", None, "List the acknowledged losses.", is_flag=True),
     option(
         "--slices",
         "FILE",
@@ -359,9 +359,9 @@ def _print_evaluations(output: str, style: str | None) -> None:
 def trend(output: str, style: str | None, **request: Any) -> None:
     """Show the scores of the nights, and point out unusual ones.
 
-    When judgments change, the line continues if the lists around the change are kept: earlier
-    values are converted to the scale of the new judgments (column chained). The line is interrupted
-    if the convention changed or too little is kept.
+    When judgments change, the line continues if the lists around the change were stored: earlier
+    values are shifted to the level under the new judgments (column chained). The line is
+    interrupted if the convention changed or too few lists were stored.
     """
     from ndcg_spark.comparison.trend import lines
     from ndcg_spark.report.night_tables import trend_view
@@ -375,7 +375,7 @@ def trend(output: str, style: str | None, **request: Any) -> None:
     option(
         "--site",
         "FOLDER",
-        "Folder to write a page per night, an index and latest.html to.",
+        "Folder for a page per night, an index and latest.html.",
         type=shared_options.FILE,
     ),
     shared_options.night,
@@ -417,7 +417,7 @@ def report(
 
     A page needs no network. It begins with the verdict: which run is better or worse, by how much,
     how certain that is, since when, which queries caused it, why, and what to do. Details follow in
-    folded sections.
+    collapsed sections.
     """
     from ndcg_spark.comparison.matrix import read_query_tables
     from ndcg_spark.report.labels import Labels, read_labels
@@ -474,7 +474,7 @@ def export(output: str, to: str, date: str | None, since: str | None) -> None:
     shared_options.dataset,
 )
 def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
-    """Add a note to a night for trend and report to show.
+    """Add a note to a night, which trend and report then show.
 
     A night that is evaluated again keeps its notes.
     """
@@ -491,7 +491,7 @@ def note(output: str, text: str, date: str | None, dataset: str | None) -> None:
     option(
         "--keep-days", "DAYS", "Remove nights older than this.", type=click.IntRange(0, 700_000)
     ),
-    date("--date", "Remove the nights of this date, for example a wrong night."),
+    date("--date", "Remove the nights of this date, for example a wrong date."),
     option("--baselines", None, "Also remove baselines of the gate.", is_flag=True),
     option("--dry-run", None, "Print what would be removed; change nothing.", is_flag=True),
 )

@@ -174,7 +174,7 @@ messages = [
 _EVALUATION = [
     argument(
         "paths",
-        "Judgments, then all results. Give a table that contains both twice.",
+        "Judgments, then all results. If one table contains both, give it twice.",
         nargs=-1,
         metavar="[JUDGMENTS RESULTS...]",
     ),
@@ -265,7 +265,7 @@ _EVALUATION = [
         "Grades for the labels that the judgments contain instead of grades: E=4,S=3,C=2,I=1.",
     ),
     choice(
-        "--input-format", "Format of judgments and results. [default: recognised]", *_INPUT_FORMATS
+        "--input-format", "Format of judgments and results. [default: detected]", *_INPUT_FORMATS
     ),
     option(
         "--max-rejected-fraction",

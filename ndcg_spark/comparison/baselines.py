@@ -335,7 +335,7 @@ def named_night(nights: Nights, night: Night, date: str) -> Night:
         what = f"good night before {night.evaluated_on}"
     else:
         named = _night_of_date(nights, night, date)
-        what = f"night of {date}"
+        what = f"night on {date}"
     if named is None:
         sentence = f"{night.dataset} has no {what}; ndcg-spark nights lists them"
         raise ConfigurationError(sentence, option="baseline-date")

@@ -98,7 +98,7 @@ class ComparisonOptions:
             raise ConfigurationError(f"alpha: {self.alpha!r} is not between 0 and 1; try 0.05")
         if not 0 < self.margin < float("inf"):
             raise ConfigurationError(
-                f"margin: {self.margin!r} is not a difference above 0; try 0.01",
+                f"margin: {self.margin!r} must be above 0; try 0.01",
             )
 
 

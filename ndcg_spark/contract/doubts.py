@@ -22,11 +22,11 @@ def about_empty_runs(runs: int, example: str) -> Notice:
 
 
 def about_strangers(runs: int, example: str, answered: int, judged: int, others: int) -> Notice:
-    """The warning that runs answered under half of the judged queries, and more unjudged ones.
+    """The warning that runs answered fewer than half of the judged queries, and more unjudged ones.
 
     The example answered `answered` of the `judged` queries, and `others` that are not judged.
     """
-    what = f"{runs} run(s) answered under half of the judged queries, e.g. {example}"
+    what = f"{runs} run(s) answered fewer than half of the judged queries, e.g. {example}"
     counts = f"it answered {answered:,} of {judged:,}, and {others:,} unjudged queries"
     return Notice(f"{what}; {counts}; {WRITE_ALIKE}")
 

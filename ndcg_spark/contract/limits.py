@@ -94,7 +94,7 @@ def refuse_rejected(source: Source, counts: Counts, allowed: float = 0.0) -> Non
             example = f"{shown.example} is in"
         example = f"{example} {_place(source, shown)}"
         if table != "exclude" and counts.rejected < rows:
-            allow = Give("max_rejected_fraction", words="allow a few,")
+            allow = Give("max_rejected_fraction", words="allow a few with")
             # Python refuses a table with any such row.
             advice = Either((advice, ForFiles(allow)))
         raise InputError(f"{table}: {budget}{summary(counts.rejections)}; {example}", advice)
@@ -438,7 +438,7 @@ def _with_advice_about_runs(source: Source, advice: Advice) -> Advice:
 
 def _if_several_runs(source: Source) -> Advice:
     """The advice to name the column of the runs of results that were read as one run."""
-    words = "name the column that says which,"
+    words = "name the column of runs with"
     way: Advice = ColumnIs("results", "run", "NAME", words=words)
     if source.run is not None:
         leave_out = Give("run", table="results", words="leave", then="out")

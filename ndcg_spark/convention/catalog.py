@@ -78,8 +78,8 @@ CATALOG_OPTIONS: Mapping[str, CatalogOption] = {
     ),
     "novelty_scale": CatalogOption(
         {
-            "bits": "which is 0 for 100 %, 1 for 50 %, 3.3 for 10 %",
-            "share": "divided by its largest value, so 0 for 100 % and 1 for a single one",
+            "bits": "which is 0 for 100%, 1 for 50%, 3.3 for 10%",
+            "share": "divided by its largest value, so 0 for 100% and 1 for a single one",
         }
     ),
     "popularity_unseen": CatalogOption(

@@ -351,7 +351,8 @@ MEASURES: dict[str, Measure] = {
         averages=True,
     ),
     "recall_cap": _relevance_measure(
-        "relevant documents within k, over k or all relevant ones, whichever is less (as in BEIR)",
+        "relevant documents within k, over k or the number of relevant documents, whichever is "
+        "smaller (as in BEIR)",
         ("R_cap",),
         {"recall_cap": _capped_recall},
         sums=_RELEVANT,

@@ -210,7 +210,7 @@ def _unknown_measures(
         refused.append(f"{word!r}{did_you_mean(name, known)}")
         examples.append(_example(word, names))
     to_do = f"choose from {choices}, or write {', '.join(dict.fromkeys(examples))}"
-    return _refused(f"none is called {' or '.join(refused)}; {to_do}")
+    return _refused(f"no measure is called {' or '.join(refused)}; {to_do}")
 
 
 def _example(word: str, names: Mapping[str, str]) -> str:

@@ -248,7 +248,7 @@ def _contradicting_measure(name: str, check: CheckConfig) -> Iterator[str]:
     # For example, a limit that was meant as a percentage.
     elif drop is not None and drop >= 1 and measure not in _UNLIMITED:
         what = f"{measure} cannot fall by more than 1"
-        yield f"{name}.max_drop: {what}; write {drop / 100:g} for {drop:g} %"
+        yield f"{name}.max_drop: {what}; write {drop / 100:g} for {drop:g}%"
     if check.max_rise is not None and not check.is_of_catalog:
         of_catalog = ", ".join(CATALOG_COLUMNS)
         yield f"{name}.max_rise: it is only for {of_catalog}; remove it for {measure}"

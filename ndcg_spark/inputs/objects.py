@@ -326,7 +326,7 @@ def _chunks(table: pa.Table, path: str) -> list[pa.Array]:
 
 
 def _field(values: pa.Array, path: str) -> pa.Array:
-    """Return a field of structs; `path` begins with the name of their column."""
+    """Return one field of an array of structs; the first part of `path` names the column."""
     for name in path.split(".")[1:]:
         values = compute.struct_field(values, name)
     return values

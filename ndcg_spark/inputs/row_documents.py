@@ -16,7 +16,7 @@ from ndcg_spark.inputs.files import File
 from ndcg_spark.inputs.shapes import Shape
 from ndcg_spark.voices import NameInOneTable
 
-NOTE = "each row is a document, named by its number"
+NOTE = "each row is a document, identified by its number"
 #: Our columns that such a table may have.
 COLUMNS = ("dataset", "run", "query_id", "relevance", "score", "rank")
 #: Names are padded to this many digits, so that they sort in the order of the rows.
@@ -73,7 +73,9 @@ def refuse_unclear(shape: Shape, files: Sequence[File], needed: Collection[str])
             f"{what}, each with its own rows; {to_do}, or name the documents in a column doc_id"
         )
     if any(file.snapshot is not None or file.storage is None for file in files):
-        what = "each row is a document, named by its number, but this table's rows have no order"
+        what = (
+            "each row is a document, identified by its number, but this table's rows have no order"
+        )
         raise InputError(f"{what}; write it as files, or name the documents in a column doc_id")
 
 

@@ -252,7 +252,7 @@ def _kept_facts(
     ideal: Sequence[Row],
     convention: Convention,
 ) -> Facts:
-    """The facts about a list, from its documents and its ideal ranking that a night keeps."""
+    """The facts about a list, from the documents and the ideal ranking that a night stores."""
     returned = []
     judged: list[Row] = []
     for row in own:

@@ -118,7 +118,7 @@ class _ReadingSearch:
         return Search(judge, space, deadline)
 
     def _engine_judge(self) -> Judge:
-        """The judge that scores all rows."""
+        """A judge that scores all rows with the engine."""
         inputs = self.inputs
         return ScoreJudge(
             inputs.targets, self.absent, lambda trial: scored_by_engine(inputs, trial)

@@ -168,7 +168,7 @@ def select_nights(
             chosen.append(night)
     if not chosen:
         which = f" of {dataset}" if dataset else ""
-        absent = f"there is no night of {date}{which}; the newest is of {newest}"
+        absent = f"there is no night on {date}{which}; the newest is {newest}"
         raise ConfigurationError(f"date: {absent}; ndcg-spark nights lists them")
     return chosen
 

@@ -92,7 +92,7 @@ def place_differences(rows: Sequence[Row], limit: float | None = None) -> Differ
         known += [value for value in values if value is not None]
     low, high = min(known), max(known)
 
-    # The ends are not at 0 and 100 %, so that their dots are not cut off.
+    # The ends are not at 0 and 100%, so that their dots are not cut off.
     def place(value: float) -> float:
         return 4 + 92 * (value - low) / (high - low)
 

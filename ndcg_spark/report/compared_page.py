@@ -167,7 +167,7 @@ def _commands_for_copies(shown: Outline) -> tuple[str, ...]:
 
 
 def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions) -> ComparedRuns:
-    """The runs against the baseline's nights, on both sides if the judgments differ."""
+    """Compare the runs with the baseline's nights, on both sides if the judgments differ."""
     baseline, night, metric = shown.baseline, shown.night, shown.metric
     names = side_names(baseline, night, metric)
     all_sides = [both_sides(baseline, night, metric, cache, name) for name in names]

@@ -55,7 +55,7 @@ FLAGS = {
     "baseline_missing": "baseline missing: it returned nothing here",
     NO_SHARED_QUERIES: "no shared queries: no query is in both sets",
     "few_answered": (
-        "answered few: one side has no results for at least 10 % more of the queries than the other"
+        "answered few: one side has no results for at least 10% more of the queries than the other"
     ),
     "below_min_queries": "too few queries: the slice is too small to be tested",
     "few_effective": (
@@ -501,7 +501,7 @@ def _note_on_power(rows: Rows) -> list[str]:
         # A single size, or several that look the same, are written once.
         ends = dict.fromkeys([numbers.score(min(own)), numbers.score(max(own))])
         ranges.append(f"{' to '.join(ends)} in {measure}")
-    note = f"cannot tell: a difference of {', '.join(ranges)} would be detected with 80 % power, "
+    note = f"cannot tell: a difference of {', '.join(ranges)} would be detected with 80% power, "
     return [f"{note}without adjustment"]
 
 

@@ -39,7 +39,7 @@ _NIGHTS_BEFORE = (
     "judgments; with only one night, the score before is less certain than with several"
 )
 _SHARES = (
-    "Shares can be above 100 % if other queries changed in the opposite direction, "
+    "Shares can be above 100% if other queries changed in the opposite direction, "
     "or if a query is in several slices."
 )
 _NOT_KEPT = marked(

@@ -89,7 +89,7 @@ def _than(estimate: HumanEstimate) -> Markup:
 
 
 def _interval_in_words(estimate: HumanEstimate) -> str:
-    """`95 % interval -0.1800 to -0.0600`, or why there is none."""
+    """`95% interval -0.1800 to -0.0600`, or why there is none."""
     own = estimate.corrected
     if "all_graded" in own.flags:
         return "and every document that moved is graded"

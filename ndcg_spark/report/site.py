@@ -263,7 +263,7 @@ def _refuse_unknown(request: Request, nights: Sequence[Night], history: History)
             raise unknown_name(option, "run", run, runs)
     dates = {night.evaluated_on for night in nights}
     if request.baseline_date not in (None, GOOD, *dates):
-        absent = f"there is no night of {request.baseline_date}"
+        absent = f"there is no night on {request.baseline_date}"
         raise ConfigurationError(f"{absent}; ndcg-spark nights lists them", option="baseline-date")
 
 

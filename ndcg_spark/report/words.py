@@ -40,7 +40,7 @@ _LEAST_SHARE = 0.1
 _UNJUDGED = 0.05
 #: Below this, a share of a difference is not mentioned.
 _NOTICED = 0.005
-#: From this on, a share is shown as 100 %.
+#: From this on, a share is shown as 100%.
 _WHOLE = 0.995
 
 
@@ -263,7 +263,7 @@ def answered(page: "NightPage") -> Sentence | None:
 
 
 def _part_of(what: str, value: float) -> str:
-    """`, 35 % of the loss`; empty for a negligible share."""
+    """`, 35% of the loss`; empty for a negligible share."""
     return f", {part(value)} of the {what}" if value >= _NOTICED else ""
 
 

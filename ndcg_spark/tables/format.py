@@ -33,20 +33,20 @@ def difference(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share in percent: `97 %`; 0 % and 100 % only if exact, otherwise `0.1 %` and `99.9 %`."""
+    """A share in percent: `97%`; 0% and 100% only if exact, otherwise `0.1%` and `99.9%`."""
     if value is None:
         return "-"
     percent = 100 * round(value, DECIMALS)
     rounded = f"{percent:z.0f}"
     if rounded == "100" and percent < 100:
-        return f"{min(percent, 99.9):.1f} %"
+        return f"{min(percent, 99.9):.1f}%"
     if rounded == "0" and percent > 0:
-        return f"{max(percent, 0.1):.1f} %"
-    return f"{rounded} %"
+        return f"{max(percent, 0.1):.1f}%"
+    return f"{rounded}%"
 
 
 def part(value: float) -> str:
-    """A share of a whole in a sentence: `97 %`, or `all` of it."""
+    """A share of a whole in a sentence: `97%`, or `all` of it."""
     return "all" if value >= _ALL else share(value)
 
 
@@ -103,5 +103,5 @@ def rounded_down(number: float) -> str:
 
 
 def level(alpha: float) -> str:
-    """The level of an interval: `95 %`, `97.5 %`."""
-    return f"{100 * (1 - alpha):g} %"
+    """The level of an interval: `95%`, `97.5%`."""
+    return f"{100 * (1 - alpha):g}%"

@@ -229,7 +229,7 @@ def test_every_table_names_judged_rates_that_are_far_apart(tmp_path):
     night = ("evaluate", "qrels.txt", "all.run", "--cutoffs", "3", "--engine", "embedded")
     for style in ("table", "markdown", "latex"):
         shown = ndcg_spark(tmp_path, *night, "--baseline", "old", "--format", style).stdout
-        assert "100 % for old, but 50 % for new" in shown, style
+        assert "100% for old, but 50% for new" in shown, style
     (warning,) = json.loads(
         ndcg_spark(tmp_path, *night, "--baseline", "old", "--format", "json").stdout
     )["warnings"]

@@ -578,7 +578,7 @@ def test_a_row_with_few_effective_queries_is_not_tested(heaviest, is_tested):
     assert weighted["difference"] == pytest.approx(np.average(run - baseline, weights=weight))
     assert plain["p_value"] is not None
     said = [warning.sentence for warning in comparison.warnings]
-    assert [f"q0 has {round(100 * heaviest)} %" in one for one in said] == [True] * (not is_tested)
+    assert [f"q0 has {round(100 * heaviest)}%" in one for one in said] == [True] * (not is_tested)
     # Rows that were computed for a gate, which states its own number, are as strict.
     of_gate = compared(given, None, "old", weights=weights(weight), min_queries=2).rows
     together = in_one_family(of_gate, ComparisonOptions())

@@ -76,7 +76,7 @@ def test_what_unjudged_documents_cannot_explain_has_no_note(change):
 
 def test_both_rates_the_rank_and_the_command_are_named():
     (sentence,) = said([row(), row(cutoff=10, measure="dcg")], source(new=43, old=90))
-    for text in ("rank 10", "43 % for new", "90 % for old", "judge-next"):
+    for text in ("rank 10", "43% for new", "90% for old", "judge-next"):
         assert text in sentence
 
 
@@ -104,7 +104,7 @@ def lists():
 
 
 def test_python_warns_unless_the_convention_drops_unjudged_documents(lists):
-    with pytest.warns(UserWarning, match=r"100 % for old, but 50 % for new"):
+    with pytest.warns(UserWarning, match=r"100% for old, but 50% for new"):
         compare(evaluate(*lists), "old")
     compare(evaluate(*lists, unjudged="drop"), "old")
 

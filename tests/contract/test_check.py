@@ -401,11 +401,11 @@ def about(options=None, **counts):
         ({}, None),
         (
             {"judged_queries": 0, "unjudged_queries": 2},
-            "1 run(s) answered under half of the judged queries",
+            "1 run(s) answered fewer than half of the judged queries",
         ),
         (
             {"judged_queries": 1, "unjudged_queries": 2},
-            "1 run(s) answered under half of the judged queries",
+            "1 run(s) answered fewer than half of the judged queries",
         ),
         ({"judged_queries": 1, "unjudged_queries": 1}, None),
         ({"judged_queries": 2, "unjudged_queries": 9}, None),

@@ -59,7 +59,7 @@ WRONG = [
     ({"check": []}, "gate.check: "),
     (
         {"check": [{**CHECK, "max_drop": 1}]},
-        r"gate.check\[1\].max_drop: ndcg cannot fall .*; write 0.01 for 1 %",
+        r"gate.check\[1\].max_drop: ndcg cannot fall .*; write 0.01 for 1%",
     ),
     ({"check": [{"max_drop": 0.01}]}, r"gate.check\[1\].cutoff: "),
     (

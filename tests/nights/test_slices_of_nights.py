@@ -124,7 +124,7 @@ def test_a_table_without_a_known_query_is_a_warning(folder):
         (("--slices", "no_id.csv"), 3, "it has colour, attribute, value; give query_id"),
         (("--slices", "empty.csv"), 3, "1 row(s) with an empty value"),
         (("--slices", "slices.csv", "--all"), 2, "list different things; give one"),
-        (("--slices", "slices.csv", "--date", "2026-11-19"), 2, "there is no night of 2026-11-19"),
+        (("--slices", "slices.csv", "--date", "2026-11-19"), 2, "there is no night on 2026-11-19"),
         (("--slices", "slices.csv", "--dataset", "figa"), 2, "no dataset is called 'figa'"),
         (DATE, 2, "--date and --dataset choose a night for --slices"),
     ],

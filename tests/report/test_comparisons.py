@@ -117,7 +117,7 @@ def test_only_what_is_shown_is_explained():
     notes = comparison_notes([flagged], "bh", 0.01)
     assert notes[0] == "baseline: old"
     assert "adjusted for 3 comparisons (Benjamini-Hochberg); conclusions" in notes[1]
-    assert notes[2].startswith("interval: 99 %")
+    assert notes[2].startswith("interval: 99%")
     assert notes[3] == FLAGS["few_changed"]
     unsure = [
         row("a", minimum_detectable=size, measure=name)

@@ -279,7 +279,7 @@ def test_states(tmp_path, nights, lost, options, expected):
     assert ("no_documents" in kinds(data)) == (is_without and not is_missing)
     # Nothing to test, nothing shown.
     tested = data.row is not None and "unchanged" not in data.row["flags"]
-    assert ("95 % interval" in top.text.striptags()) <= tested
+    assert ("95% interval" in top.text.striptags()) <= tested
 
 
 def test_without_a_verdict_the_run_of_the_first_check_is_shown_and_nothing_is_concluded(tmp_path):
