@@ -47,7 +47,8 @@ class _Command(click.Command):
                 of_one_value.update(parameter.opts)
         for name in sorted(of_one_value & _NOT_REPEATED):
             if given.count(name) > 1:
-                raise click.UsageError(f"{name} takes one value here; give it once.", ctx)
+                what = f"{name} takes one value here; give it once."
+                raise click.BadOptionUsage(name, what, ctx)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

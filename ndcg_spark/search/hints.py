@@ -1,6 +1,6 @@
 """Explains scores that the nearest convention does not give, and compares the means of runs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ndcg_spark.convention.convention import Convention
@@ -81,35 +81,39 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def hints(
+class Hints(NamedTuple):
+    """What the scores that differ have in common."""
+
+    sentences: Sequence[str] = ()
+    #: Whether the job seems to keep tied documents in the order of its rows.
+    may_keep_order_of_rows: bool = False
+
+
+def find_hints(
     compared: Iterable[Compared],
     lists: Iterable[OldList],
     targets: Targets,
     convention: Convention,
-) -> Iterator[str]:
-    """Yield sentences about what the differing scores have in common."""
+) -> Hints:
+    """Return what the differing scores of queries have in common."""
     differing = [row for row in compared if row.differs and row.place.query_id is not None]
     if not differing:
-        return
+        return Hints()
+    sentences = []
     if _are_cut_off(differing, targets):
-        yield (
+        sentences.append(
             "every score that differs is below ours by less than one unit of its last digit: "
             "the job may cut digits off instead of rounding"
         )
-    if may_keep_order_of_rows(differing, lists, convention):
-        yield (
+    # Only documents that scores order can be tied.
+    may_keep_order = convention.needs_score and _only_ties_differ(differing, lists)
+    if may_keep_order:
+        sentences.append(
             f"all {len(differing):,} lists that differ have documents with equal scores, and lists "
             "without such documents do not differ: "
             "the job may keep tied documents in the order of its rows"
         )
-
-
-def may_keep_order_of_rows(
-    compared: Iterable[Compared], lists: Iterable[OldList], convention: Convention
-) -> bool:
-    """Whether the lists that differ are those with tied documents, which scores do not order."""
-    differing = [row for row in compared if row.differs and row.place.query_id is not None]
-    return convention.needs_score and _only_ties_differ(differing, lists)
+    return Hints(sentences, may_keep_order)
 
 
 def _are_cut_off(differing: Iterable[Compared], targets: Targets) -> bool:
