@@ -35,6 +35,17 @@ from ndcg_spark.voices import Either, Give, GiveTable, Notice, SetOption, absolu
 
 #: The keys for options that have different names, which users may write instead.
 _OF_OPTIONS = {"slices": "query_attributes", "weights": "query_weights", "qrels": "judgments"}
+#: The key of a table that may be given as one value: judgments = "judgments.qrels" is its path.
+_SHORT_FOR = {
+    "judgments": "path",
+    "results": "path",
+    "exclude": "path",
+    "query_attributes": "path",
+    "query_weights": "path",
+    "items": "path",
+    "interactions": "path",
+    "convention": "preset",
+}
 _CHECK_CONFIG = Give("config", words="check")
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
@@ -714,8 +725,10 @@ def _merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
             continue
         table = merged.get(key, {})
         if not isinstance(table, Mapping):
-            # A text instead of a table, such as judgments = "judgments.qrels".
-            table = {"preset" if key == "convention" else "path": table}
+            if key not in _SHORT_FOR:
+                # It has to be a table, which is reported with all other problems.
+                continue
+            table = {_SHORT_FOR[key]: table}
         if key == "convention":
             table = _merged_convention(table, value)
         elif key == "grades":

@@ -57,6 +57,8 @@ class NdcgSparkError(Exception):
     code = "bug"
     #: The table that the error is about, if `about` has set it.
     table = ""
+    #: All problems, if it reports several.
+    problems: Sequence[Notice] = ()
 
     def __init__(self, sentence: str, advice: Advice | None = None, option: str = "") -> None:
         # A copy from another process is built from `args`.
@@ -79,7 +81,17 @@ class NdcgSparkError(Exception):
 
     def worded(self, voice: Voice) -> str:
         """The message, with options named as in this voice."""
-        return worded(self.sentence, self.advice, voice, self.option)
+        if not self.problems:
+            return worded(self.sentence, self.advice, voice, self.option)
+        problems = "; ".join(problem.worded(voice) for problem in self.problems)
+        return f"{self.sentence}: {len(self.problems)} problem(s): {problems}"
+
+    @classmethod
+    def of_problems(cls, origin: str, problems: Sequence[Notice]) -> Self:
+        """One error for all problems; `origin` says where they come from."""
+        error = cls(origin)
+        error.problems = problems
+        return error
 
     def __str__(self) -> str:
         return self.worded(ARGUMENTS)
@@ -93,21 +105,6 @@ class ConfigurationError(NdcgSparkError, ValueError):
 
     exit_code = 2
     code = "configuration"
-    #: All problems of a configuration.
-    problems: Sequence[Notice] = ()
-
-    def worded(self, voice: Voice) -> str:
-        if not self.problems:
-            return super().worded(voice)
-        problems = "; ".join(problem.worded(voice) for problem in self.problems)
-        return f"{self.sentence}: {len(self.problems)} problem(s): {problems}"
-
-    @classmethod
-    def of_problems(cls, origin: str, problems: Sequence[Notice]) -> Self:
-        """The error for all problems of a configuration; `origin` says where it comes from."""
-        error = cls(origin)
-        error.problems = problems
-        return error
 
 
 class ConventionError(ConfigurationError):

@@ -90,6 +90,16 @@ def test_labels_that_are_not_given_again_have_no_grade(written):
     assert config.judgments.grades == {"E": 4}
 
 
+@pytest.mark.parametrize("overrides", [{}, {"judgments": {"columns": {"doc_id": "d"}}}], ids=str)
+@pytest.mark.parametrize("key", ["columns", "grades"])
+def test_a_text_is_no_path_where_a_table_is_needed(tmp_path, key, overrides):
+    file = tmp_path / "night.toml"
+    file.write_text(f'judgments = {{path = "q", {key} = "x"}}\nresults = "run"', encoding="utf-8")
+    with pytest.raises(ConfigurationError) as refused:
+        load(file, overrides)
+    assert [problem.option for problem in refused.value.problems] == [f"judgments.{key}"]
+
+
 def test_measures_set_cutoffs_and_options():
     config = configured(measures="AP(rel=2) P(rel=2)@5", cutoffs=[3])
     assert (config.cutoffs, config.measures) == (

@@ -236,6 +236,7 @@ ADVICE = [
     GiveTable("results"),
     SetOption("duplicates", "best"),
     SetOption("order", "rank"),
+    Either((SetOption("order", "rank"), SetOption("ties", "rank")), " "),
     ForFiles(Give("max_rejected_fraction", words="allow a few with")),
     ForFiles(ColumnIs("results", "doc_id", "NAME"), "rename its column to doc_id"),
     NameColumns(("doc_id", "score or rank"), may_be_numbers=True, table="results"),

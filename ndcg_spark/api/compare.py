@@ -111,8 +111,9 @@ def compare(
         published nights.
     baseline : str, several of them, or table
         The run, or each of the runs, that all others are compared with; a list of all runs compares
-        all pairs. A table with the scores of another night pairs the runs by name. Leave it out
-        with `human`: the sample names the nights and runs that it was drawn for.
+        all pairs. A table with the scores of another night pairs the runs by name; queries whose
+        judgments differ (column judgments_hash) are left out, and a warning says how many. Leave it
+        out with `human`: the sample names the nights and runs that it was drawn for.
     measures : str or several of them
         As on the command line, `ndcg@10,dcg` or `P@5 AP`; ir_measures' own measures; or a column
         of numbers. Without a cutoff, a measure is compared at every cutoff for which it has values.

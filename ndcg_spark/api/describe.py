@@ -48,7 +48,8 @@ def describe(
     and how varied the lists are.
 
     `results` and all other tables can have every form that `evaluate` accepts. The session of a
-    Spark DataFrame computes the measures at once.
+    Spark DataFrame computes the measures at once. Its rows may be computed twice, so cache a
+    DataFrame that is expensive.
 
     Returns a view. `print` and notebooks show one row per run and, below the rows, what each
     measure is. `to_pandas()` returns one row per dataset, run and cutoff. Raises the same errors as

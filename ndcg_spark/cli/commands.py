@@ -44,7 +44,7 @@ def advised(error: click.UsageError) -> click.UsageError:
     context = error.ctx
     if context is None or context.command is not night_commands.compare:
         return error
-    # click raises subclasses for all errors except too many arguments.
+    # All other errors of a command line are subclasses of UsageError.
     has_too_many_arguments = type(error) is click.UsageError
     if not has_too_many_arguments:
         return error

@@ -129,7 +129,6 @@ class CatalogPreset(NamedTuple):
     """The options that reproduce the numbers of a tool."""
 
     #: The options that differ from the defaults.
-
     options: Mapping[str, str]
     #: The calls that give the same numbers, by measure, and the version used to verify them.
     calls: Mapping[str, str]

@@ -201,8 +201,8 @@ def _unknown_measures(
     unknown: Sequence[str], names: Mapping[str, str], choices: str
 ) -> ConfigurationError:
     """Return the error for words that are not measures, with suggestions."""
-    # If several names differ only in case, the first is suggested.
-    known = [*reversed([*names])]
+    # Of names that differ only in case, `did_you_mean` suggests the last one.
+    known = list(reversed(list(names)))
     refused = []
     examples = []
     for word in unknown:

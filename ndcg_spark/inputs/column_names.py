@@ -10,9 +10,9 @@ from ndcg_spark.voices import ChooseColumn
 
 #: Each column's aliases, in lower case, with _ instead of - and blanks, from ir_datasets,
 #: PyTerrier, BEIR, MS MARCO, TREC, MovieLens, RecTools, RePlay, recommenders, RecBole, Surprise,
-#: LensKit, Quepid, OpenSearch, UBI and RAGAS. The names in the second list may mean something else
-#: (a query's text, scores, positions, categories), so they are used only if a table has no
-#: name from the first list. The third list is used only if there is no name from the first two.
+#: LensKit, Quepid, OpenSearch, UBI and RAGAS. Names in later lists may mean something else (a
+#: query's text, scores, positions, categories), so each list is used only if a table has no name
+#: from the lists before it.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "query_id": (
         "queryid qid q_id topic topic_id user_id userid user user_idx",

@@ -19,8 +19,9 @@ from pyarrow import csv as arrow_csv
 
 from ndcg_spark.inputs.comments import Preamble
 from ndcg_spark.inputs.files import File
-from ndcg_spark.inputs.quotes import NUMBER, Quotes, RowText
+from ndcg_spark.inputs.quotes import Quotes, RowText
 from ndcg_spark.schemas import LINE, UNREAD_GRADE
+from ndcg_spark.text import PLAIN_NUMBER
 
 #: The columns that hold numbers.
 NUMBERS = ("relevance", "score", "rank")
@@ -38,7 +39,7 @@ _QUOTED = re.compile(r'"[^"]*("|\Z)')
 _RUN_ENDS = ("rank", "score", "run")
 #: A line of a run ends with a rank, a score and a name if the document's id has a blank and the
 #: run's name has none.
-_ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {NUMBER} [^ ]+\Z")
+_ENDS_AS_RUN = re.compile(rf" [+-]?[0-9]+(\.0*)? {PLAIN_NUMBER} [^ ]+\Z")
 
 
 class ParsedPart(NamedTuple):
@@ -185,7 +186,7 @@ class Delimited:
             return False
         called = {self.columns.get(name, name) for name in NUMBERS}
         for name, text in zip(self.fields, fields, strict=True):
-            if name in called and not re.fullmatch(NUMBER, text):
+            if name in called and not re.fullmatch(PLAIN_NUMBER, text):
                 return False
         return True
 
@@ -250,7 +251,7 @@ class Delimited:
         fields = line.split(separator)
         if self.separator or not self._is_run or len(fields) <= len(self.fields):
             return ""
-        has_rank = re.fullmatch(NUMBER, fields[3]) is not None
+        has_rank = re.fullmatch(PLAIN_NUMBER, fields[3]) is not None
         # Then the blanks are in the document's id.
         ends_as_run = _ENDS_AS_RUN.search(" ".join(fields)) is not None
         if not has_rank or ends_as_run:
@@ -418,7 +419,7 @@ def numbers(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return numbers(name, pa.chunked_array([encoded.dictionary])).take(encoded.indices)
     if pa.types.is_string(column.type):
         trimmed = compute.utf8_trim(column, _BLANKS)
-        is_plain = compute.match_substring_regex(trimmed, f"^{NUMBER}$")
+        is_plain = compute.match_substring_regex(trimmed, f"^{PLAIN_NUMBER}$")
         column = compute.if_else(is_plain, trimmed, pa.scalar(None, pa.string()))
     elif name == "rank":
         with contextlib.suppress(pa.ArrowInvalid):

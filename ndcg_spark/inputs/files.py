@@ -281,12 +281,14 @@ def _entries(place: _Place) -> _Entries:
 
 
 def _logs_in(system: fs.FileSystem, folders: Iterable[str]) -> list[fs.FileInfo]:
-    """Return the entries of the log folders that are directly in these folders."""
+    """Return the log folders that are directly in these folders, and their entries."""
     logs = [f"{folder}/{name}" for folder in folders for name in ("_delta_log", "metadata")]
 
     def entries_of(log: str) -> list[fs.FileInfo]:
         infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(log, allow_not_found=True))
-        return infos
+        itself = system.get_file_info(log)
+        # An empty log is a log as well.
+        return [*infos, itself] if itself.type == fs.FileType.Directory else infos
 
     return list(itertools.chain(*map_files(logs, entries_of)))
 
@@ -350,8 +352,9 @@ def _below(system: fs.FileSystem, entry: fs.FileInfo) -> Sequence[fs.FileInfo]:
         return [entry]
     if isinstance(system, fs.LocalFileSystem):
         # pyarrow's own listing skips broken links, and lists a cycle of links many times.
-        walk = os.walk(entry.path, followlinks=True, onerror=_raise)
-        names = [f"{folder.rstrip('/')}/{name}" for folder, _, names in walk for name in names]
+        names = []
+        for folder, folders, files in os.walk(entry.path, followlinks=True, onerror=_raise):
+            names += [f"{folder.rstrip('/')}/{name}" for name in folders + files]
     else:
         names = fs.FileSelector(entry.path, recursive=True)
     infos: list[fs.FileInfo] = system.get_file_info(names)

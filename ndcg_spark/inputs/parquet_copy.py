@@ -151,7 +151,7 @@ def _copy_schema(shape: Shape, has: Sequence[str], *, are_labels: bool) -> pa.Sc
     if "relevance" in has and are_labels:
         kinds["relevance"] = FEW
     if "relevance" in has and not are_labels:
-        # The text of grades that are not numbers.
+        # It keeps the text of grades that are not numbers, for messages.
         kinds[UNREAD_GRADE] = FEW
     return pa.schema({**kinds, FAULT: FEW, LINE: pa.string()})
 

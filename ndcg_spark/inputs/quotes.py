@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+from ndcg_spark.text import PLAIN_NUMBER
+
 #: A row over several lines with more characters than this is caused by a quote that is not closed.
 #: Excel cells have up to 32,767 characters.
 _MAX_ROW = 1 << 20
@@ -187,7 +188,7 @@ class Quotes:
         fields = self._fields(line) if self._is_closed(line) else line.split(self.separator)
         if len(fields) != self.fields:
             return False
-        return all(re.fullmatch(NUMBER, fields[at].strip(' "')) for at in self.numbers)
+        return all(re.fullmatch(PLAIN_NUMBER, fields[at].strip(' "')) for at in self.numbers)
 
     def _is_closed(self, line: str) -> bool:
         """Whether all quoted fields of a line end on it."""
@@ -238,7 +239,16 @@ class Quotes:
 
 
 #: The first line of a file in which Excel names the separator.
-_EXCEL_SEPARATOR = re.compile(r"sep=[,;\t]\n", re.IGNORECASE)
+_EXCEL_SEPARATOR = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)
+
+
+def excel_separator(text: str) -> str:
+    """Return the separator that the first line names, as in `sep=;`, or "".
+
+    The lines of the text end in LF.
+    """
+    found = _EXCEL_SEPARATOR.match(text)
+    return found[1] if found else ""
 
 
 class Header(NamedTuple):
@@ -262,7 +272,7 @@ def header_of(text: str, separator: str) -> Header:
     Excel may write the separator in a line above, such as `sep=;`, which belongs to the header.
     """
     above = ""
-    if _EXCEL_SEPARATOR.match(text):
+    if excel_separator(text):
         above = text[: text.index("\n") + 1]
         text = text[len(above) :]
     header = _first_row(text, separator)

@@ -83,7 +83,7 @@ def _refuse_missing(shape: Shape, needed: Collection[str]) -> None:
     """Raise InputError if the table lacks one of the columns `needed`."""
     missing = [name for name in needed if name not in shape.has]
     if "score" in missing and "rank" in shape.has:
-        # Ranks order the documents as well as scores.
+        # Ranks are enough to order the documents.
         missing.remove("score")
     if not missing:
         return

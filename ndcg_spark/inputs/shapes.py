@@ -30,10 +30,10 @@ from ndcg_spark.inputs.objects import (
     kinds_of_schema,
     plain_names,
 )
-from ndcg_spark.inputs.quotes import NUMBER, are_literal, header_of, values
+from ndcg_spark.inputs.quotes import are_literal, excel_separator, header_of, values
 from ndcg_spark.inputs.reshape import ways_without_scores
 from ndcg_spark.inputs.separators import UNREAD, has_blanks_within_tabs, unread_separator
-from ndcg_spark.text import refuse_alike
+from ndcg_spark.text import PLAIN_NUMBER, refuse_alike
 from ndcg_spark.voices import Advice, Do, Either, GiveFormat, NumberColumns
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -339,25 +339,30 @@ def _header_separator(
 ) -> str | None:
     """Return the separator of the names in the header, or None if there is no header."""
     first = _first_line(lines)
+    text = _LINE_END.sub("\n", text)
     own = ""
+    above = ""
     if kind in _SEPARATORS:
-        own = separator_of(kind, first)
+        above = excel_separator(text)
+        own = above or separator_of(kind, first)
     names = table.mapped_names.values()
     if names:
-        row = _first_line(rows)
-        separator = mapped_separator(_LINE_END.sub("\n", text), row, names, own)
+        separator = mapped_separator(text, _first_line(rows), names, own)
         if separator:
             return separator
-    if own and _is_header(first, kind, table):
+    if own and _is_header(first, kind, table, is_below_separator=bool(above)):
         return own
     return None
 
 
-def _is_header(first: str, kind: str, table: TableContext) -> bool:
-    """Whether the first line of CSV or TSV has the names of the fields."""
+def _is_header(first: str, kind: str, table: TableContext, *, is_below_separator: bool) -> bool:
+    """Whether the first line of CSV or TSV has the names of the fields.
+
+    It always has them if Excel names the separator above it.
+    """
     if table.has_only_numbers:
         return False
-    if kind == "csv" or table.config.format:
+    if kind == "csv" or table.config.format or is_below_separator:
         return True
     # TSV without a header is common.
     fields = [name.strip('"') for name in first.split("\t")]
@@ -578,7 +583,7 @@ def _has_numbers(sample: _Sample, shape: Shape) -> bool:
         # The second TREC field is always one word or a number, not part of a text.
         is_odd_second_field = name == "2" and values_of_field.nunique() > 1
         should_be_number = is_odd_second_field or name in number_columns
-        share_of_numbers = values_of_field.str.fullmatch(NUMBER).mean()
+        share_of_numbers = values_of_field.str.fullmatch(PLAIN_NUMBER).mean()
         # A line may be broken.
         if should_be_number and share_of_numbers <= _MOST:
             return False
@@ -599,7 +604,9 @@ def _problem_of_order(sample: _Sample, shape: Shape) -> _Problem | None:
     if fields not in _layouts(table) and not has_only_ids:
         # `_problem_of_layout` reports it, unless the user names the columns.
         return None
-    number_fields = [at for at in range(2, fields) if sample.usual[at].str.fullmatch(NUMBER).any()]
+    number_fields = [
+        at for at in range(2, fields) if sample.usual[at].str.fullmatch(PLAIN_NUMBER).any()
+    ]
     if not number_fields:
         return _problem_without_numbers(sample, shape)
     choices = ("rank", max(3, fields - 1)), ("score", fields)
@@ -650,7 +657,7 @@ def _likely_fields(usual: pd.DataFrame, table: TableContext) -> tuple[tuple[str,
     # The second TREC field is often the same in all lines.
     if fields > 3 and usual[1].nunique() == 1:
         document = 3
-    if not usual[document].str.fullmatch(NUMBER).all():
+    if not usual[document].str.fullmatch(PLAIN_NUMBER).all():
         return _IDS
     return ("query_id", 1), ("doc_id", document), ("relevance", document + 1)
 
@@ -680,7 +687,7 @@ def _are_times(grades: "pd.Series[str]") -> bool:
 
     Other values, as in a header or a broken line, are ignored.
     """
-    given = grades[grades.str.fullmatch(NUMBER)]
+    given = grades[grades.str.fullmatch(PLAIN_NUMBER)]
     return bool(len(given)) and bool(given.str.fullmatch(_TIME).all())
 
 

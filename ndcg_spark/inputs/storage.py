@@ -123,8 +123,7 @@ def delta_address(path: str, error: Callable[[str], NdcgSparkError] = InputError
     """Return the path for deltalake. Raise `error` if it would read a different path."""
     address = storage(path, error)[1] if is_local(path) else path
     if urllib.parse.unquote(address) != address or "\\" in address:
-        # deltalake lists one folder and reads the files of a different one, which may be a
-        # different table.
+        # deltalake would list the log of one folder and read the files of another.
         what = f"{address} contains % or \\, which deltalake reads as a different path"
         raise error(f"{what}; rename it")
     return address.replace("s3a://", "s3://", 1)

@@ -10,11 +10,11 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluationConfig
-from ndcg_spark.contract.counting import refuse_duplicates
+from ndcg_spark.contract.counting import check_lists, refuse_duplicates
 from ndcg_spark.contract.limits import refuse_category
 from ndcg_spark.convention.measures import NDCG_ONLY
-from ndcg_spark.engine import open_engine
-from ndcg_spark.errors import StorageError
+from ndcg_spark.engine import Engine, open_engine
+from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.inputs.source_tables import read_judgments, read_results, without_broken
 from ndcg_spark.job.inputs import (
     Context,
@@ -23,14 +23,17 @@ from ndcg_spark.job.inputs import (
     partitions_for,
     read_inputs,
     refuse_low_judged_rates,
+    results_source,
     scores_by_batch,
     translated_failures,
 )
 from ndcg_spark.job.to_judge import KEY, first_to_judge
 from ndcg_spark.nights.store import Store
 from ndcg_spark.scoring.evaluation import dataset_scores, to_judge
+from ndcg_spark.scoring.prepare import prepare_lists
 from ndcg_spark.tables.table import split_slices
 from ndcg_spark.tolerance import DECIMALS
+from ndcg_spark.voices import Notice
 
 _RATE = ("dataset", "run", "cutoff", "judged_rate")
 
@@ -39,11 +42,31 @@ _RATE = ("dataset", "run", "cutoff", "judged_rate")
 def _checked(config: EvaluationConfig) -> Iterator[Context]:
     """The checked inputs, as long as their engine is open."""
     with engine_for(config, partitions=partitions_for(config)) as engine:
-        context = read_inputs(engine, config)
+        try:
+            context = read_inputs(engine, config)
+        except InputError as error:
+            other = None
+            if error.sentence.startswith("judgments"):
+                other = _fault_of_results(engine, config)
+            if other is None:
+                raise
+            problems = [Notice(one.sentence, one.advice, one.option) for one in (error, other)]
+            raise InputError.of_problems("inputs", problems) from error
         with translated_failures(context.sources):
             # Duplicates are refused at any rank.
             refuse_duplicates(context.checked, *context.sources, context.evaluation.convention)
             yield context
+
+
+def _fault_of_results(engine: Engine, config: EvaluationConfig) -> InputError | None:
+    """What is wrong with the results, whatever the judgments are; None if nothing is."""
+    try:
+        results = results_source(engine, config)
+        with translated_failures([results]):
+            check_lists(results, config, prepare_lists(results, results.without, config.options))
+    except InputError as error:
+        return error
+    return None
 
 
 def check_inputs(config: EvaluationConfig) -> dict[str, Any]:

@@ -171,6 +171,15 @@ def test_python_needs_what_was_evaluated(scored):
         compare(scored, "r0", measures="coverage@10")
 
 
+def test_python_needs_an_evaluation_of_every_run(scored, shop):
+    judged, returned, items = shop
+    alone = {run: scores_of(judged, own, items) for run, own in returned.groupby("run")}
+    mixed = {**alone, "r1": alone["r1"].query_scores}
+    for tables, name in (((mixed, "r0"), "query_scores"), ((scored, mixed), "baseline")):
+        with pytest.raises(ConfigurationError, match=f"{name}: .* give what evaluate returns"):
+            compare(*tables, measures="items@5")
+
+
 def test_slices_of_numbers_of_runs_are_not_ignored_silently(scored):
     slices = pa.table({"query_id": ["q0"], "language": ["de"]})
     with pytest.warns(UserWarning, match="slices and weights do not apply"):

@@ -44,6 +44,13 @@ TOOLS = {
         "SEP=,\n" + lines(",", SCORED, "query", "item", "score"),
         {},
     ),
+    "Excel, tabs": (
+        "judgments.csv",
+        "sep=\t\r\n" + lines("\t", JUDGED, "query", "item", "grade"),
+        "run.tsv",
+        "sep=\t\n" + lines("\t", SCORED, "query", "item", "points"),
+        {"score": "points"},
+    ),
     "a shop": (
         "judgments.csv",
         lines(",", JUDGED, "query", "product", "grade"),

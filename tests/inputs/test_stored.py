@@ -193,6 +193,15 @@ def settings_of(folder, case):
     }
 
 
+@pytest.mark.parametrize("given", ["", "t", "t/a.parquet", "*/a.parquet"])
+def test_a_table_whose_log_is_empty_is_refused(engine, tmp_path, given):
+    written(tmp_path / "t/a.parquet", columns("a"))
+    assert returned(engine, tmp_path / given).table.count() == 2
+    (tmp_path / "t/_delta_log").mkdir()
+    with pytest.raises(InputError, match=r"t (is in Delta format|cannot be read)"):
+        returned(engine, tmp_path / given)
+
+
 #: What Spark reads by names that it could take for others, or only a look into the files can tell.
 ON_SPARK = (
     *("= in a name below a folder of a run", "strange folders of parquet", "numbers of two types"),

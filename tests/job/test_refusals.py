@@ -287,3 +287,21 @@ def test_a_file_that_may_be_damaged_is_named_once():
         raise PySparkException("gone")
     assert "damaged, run.parquet or seen.parquet" in str(of_lists.value)
     assert str(of_table.value).count("all.parquet") == 1
+
+
+@pytest.mark.parametrize(
+    ("judged", "returned", "problems"),
+    [
+        ("q1 0 a x\n", RUN, 0),
+        (QRELS, "q1 Q0 a 1 x r\n", 0),
+        ("q1 0 a x\n", "q1 Q0 a 1 x r\n", 2),
+        ("", "", 2),
+        ("q1\n", "q1 Q0 a 1 x r\n", 2),
+    ],
+)
+def test_a_check_reports_what_is_wrong_with_both_tables(configured, judged, returned, problems):
+    config = configured({"qrels.txt": judged, "run.txt": returned})
+    with pytest.raises(InputError) as refused:
+        checked(config)
+    tables = [problem.sentence.split()[0].strip(":") for problem in refused.value.problems]
+    assert tables == ["judgments", "results"][:problems]
