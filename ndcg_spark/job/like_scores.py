@@ -31,7 +31,7 @@ from ndcg_spark.search.found import (
     sides_by_rank,
     why_refused,
 )
-from ndcg_spark.search.hints import find_hints, run_means
+from ndcg_spark.search.hints import hint_at_order_of_rows, run_means
 from ndcg_spark.search.judges import Absent, Compared, Judge, ListJudge, ScoreJudge
 from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.probes import NOTHING, separated_by
@@ -254,13 +254,13 @@ class _ReadingSearch:
             compared = sorted(self.search.judge.compared(trial), key=_in_order)
         found = self._counted("nearest", trial, compared)
         wrong = [row for row in compared if row.differs]
-        hints = find_hints(compared, self.lists, self.inputs.targets, trial.convention)
+        hint = hint_at_order_of_rows(compared, self.lists, trial.convention)
         return dataclasses.replace(
             found,
             first_difference=self._difference(trial, wrong[0]) if wrong else None,
             is_near=self._is_near(compared),
-            notes=[*found.notes, *hints.sentences],
-            may_keep_order_of_rows=hints.may_keep_order_of_rows,
+            notes=[*found.notes, hint] if hint else found.notes,
+            may_keep_order_of_rows=bool(hint),
         )
 
     def _is_near(self, compared: Iterable[Compared]) -> bool:

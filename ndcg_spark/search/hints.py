@@ -1,4 +1,4 @@
-"""Explains scores that the nearest convention does not give, and compares the means of runs."""
+"""Says whether only tied lists differ from the nearest convention, and compares runs' means."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -7,9 +7,8 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.search.judges import Compared, depth_of
 from ndcg_spark.search.old_lists import OldList
-from ndcg_spark.search.targets import LEAST_TOLERANCE, ScoreKey, Targets
+from ndcg_spark.search.targets import ScoreKey, Targets
 from ndcg_spark.search.trials import Trial
-from ndcg_spark.tolerance import EQUAL
 
 #: The number of differing lists that cannot be a coincidence.
 _ENOUGH = 5
@@ -81,54 +80,19 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-class Hints(NamedTuple):
-    """What the scores that differ have in common."""
-
-    sentences: Sequence[str] = ()
-    #: Whether the job seems to keep tied documents in the order of its rows.
-    may_keep_order_of_rows: bool = False
-
-
-def find_hints(
-    compared: Iterable[Compared],
-    lists: Iterable[OldList],
-    targets: Targets,
-    convention: Convention,
-) -> Hints:
-    """Return what the differing scores of queries have in common."""
+def hint_at_order_of_rows(
+    compared: Iterable[Compared], lists: Iterable[OldList], convention: Convention
+) -> str:
+    """Return a sentence if the job may keep tied documents in the order of its rows, or ""."""
     differing = [row for row in compared if row.differs and row.place.query_id is not None]
-    if not differing:
-        return Hints()
-    sentences = []
-    if _are_cut_off(differing, targets):
-        sentences.append(
-            "every score that differs is below ours by less than one unit of its last digit: "
-            "the job may cut digits off instead of rounding"
-        )
-    # Only documents that scores order can be tied.
-    may_keep_order = convention.needs_score and _only_ties_differ(differing, lists)
-    if may_keep_order:
-        sentences.append(
-            f"all {len(differing):,} lists that differ have documents with equal scores, and lists "
-            "without such documents do not differ: "
-            "the job may keep tied documents in the order of its rows"
-        )
-    return Hints(sentences, may_keep_order)
-
-
-def _are_cut_off(differing: Iterable[Compared], targets: Targets) -> bool:
-    """Whether all scores are below ours by less than a unit of their last digit."""
-    if targets.tolerance <= LEAST_TOLERANCE + EQUAL:
-        # The scores have so many digits that this would not be seen.
-        return False
-    unit = 2 * targets.tolerance
-    for row in differing:
-        if row.given is None or row.ours is None:
-            return False
-        lost = row.ours - row.given
-        if lost <= 0 or lost >= unit:
-            return False
-    return True
+    # Documents are tied only if scores order them.
+    if not convention.needs_score or not _only_ties_differ(differing, lists):
+        return ""
+    return (
+        f"all {len(differing):,} lists that differ have documents with equal scores, and lists "
+        "without such documents do not differ: "
+        "the job may keep tied documents in the order of its rows"
+    )
 
 
 def _only_ties_differ(differing: Sequence[Compared], lists: Iterable[OldList]) -> bool:
