@@ -41,14 +41,6 @@ class Usage:
     most_interactions: float = 0.0
 
 
-def usage_of(items: Iterable[Item], users: float | None) -> Usage:
-    """The usage of a whole catalog by this many users."""
-    known = list(items)
-    counts = [item.interactions or 0.0 for item in known]
-    popularities = [item.popularity or 0.0 for item in known]
-    return Usage(users, math.fsum(counts), max(popularities, default=0.0), max(counts, default=0.0))
-
-
 def list_measures(
     shown: Shown,
     items: Mapping[str, Item],

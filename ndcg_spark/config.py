@@ -46,11 +46,6 @@ _SHORT_FOR = {
     "interactions": "path",
     "convention": "preset",
 }
-#: The messages for removed keys.
-_GONE = {
-    "unchanged_queries": "this key was removed, because nights with different judgments are "
-    "compared on both sides; leave it out",
-}
 _CHECK_CONFIG = Give("config", words="check")
 _DATE = re.compile(r"\{date(?::([^{}]*))?\}")
 
@@ -588,8 +583,6 @@ def _problem(entry: ErrorDetails, model: Any) -> Notice:
 def _about_unknown_key(keys: _Keys, model: Any) -> str:
     """What is wrong with a key that does not exist, and what may be meant."""
     key = str(keys[-1])
-    if key in _GONE:
-        return _GONE[key]
     known = _known_keys(model, keys[:-1])
     meant = did_you_mean(_OF_OPTIONS.get(key, key), known) or _table_of(keys)
     if not meant and len(keys) > 1:

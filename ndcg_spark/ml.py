@@ -4,7 +4,6 @@ It is not in `api`, because guides and saved pipelines name `ndcg_spark.ml`.
 """
 
 import functools
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, NumericType, StructType
 
-from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine import require_read_values
 from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError, about, within
@@ -158,7 +156,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 rows = self._long(dataset, convention)
             else:
                 rows = self._listed(dataset, convention)
-        mean, fractional, highest = mean_ndcg(rows, convention, k)
+        mean = mean_ndcg(rows, convention, k)
         if mean is None and not dataset.take(1):
             raise InputError(
                 "dataset: it has no rows; with coldStartStrategy='drop', "
@@ -171,7 +169,6 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             raise InputError(
                 f"dataset: no query is in the mean; each lacks {lacks}: check both columns"
             )
-        _warn_of_grades(convention, fractional, highest)
         return mean
 
     def _long(self, dataset: DataFrame, convention: Convention) -> DocumentRows:
@@ -393,12 +390,3 @@ for _name in ("predictionCol", "labelCol", "metricName", "k"):
     setattr(
         NdcgEvaluator, f"set{_title}", lambda self, value, name=_name: self._set(**{name: value})
     )
-
-
-def _warn_of_grades(
-    convention: Convention, fractional: float | None, highest: float | None
-) -> None:
-    # With a threshold, a tool would be given grades of 1 and 0.
-    if convention.min_relevance == "none":
-        for sentence in presets.about_grades(convention.based_on, fractional, highest):
-            warnings.warn(sentence, stacklevel=4)

@@ -8,6 +8,7 @@ twice, functions that users write, and numbers that are text.
 
 import dataclasses
 import functools
+import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.refused_queries import NOT_FINITE, RANK_TWICE
 from ndcg_spark.engine import failures
 from ndcg_spark.errors import ConventionError, InputError
-from ndcg_spark.ml_queries import Mean, QueryLists, is_expressible, mean_of_queries
+from ndcg_spark.ml_queries import QueryLists, is_expressible, mean_of_queries
 from ndcg_spark.ml_sql import is_fractional, is_whole, whole_text
 from ndcg_spark.rules import RowTest, Rule
 from ndcg_spark.scoring.prepare import judgment_tests, ordered
@@ -59,30 +60,27 @@ class DocumentRows:
     judged_once: bool = False
 
 
-def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> Mean:
-    """The mean of the rows. Raises InputError for data that `evaluate` refuses."""
+def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> float | None:
+    """The mean of the rows, or None if no query is in the mean.
+
+    Raises InputError for data that `evaluate` refuses.
+    """
     names = [name for name in ("score", "rank") if name in rows.kinds]
     convention = ordered(convention, names)
     if is_expressible(rows.kinds, convention) and rows.lists.are_quick(convention, k):
         mean = mean_of_queries(rows.lists, convention, k)
-        if mean is not None:
+        if mean is None or math.isfinite(mean):
             return mean
     return _mean_in_python(rows, convention, k)
 
 
-def _mean_in_python(rows: DocumentRows, convention: Convention, k: int) -> Mean:
+def _mean_in_python(rows: DocumentRows, convention: Convention, k: int) -> float | None:
     """The mean by the definition, which reports what is wrong and runs users' functions."""
     queries = _queries(_checked(rows, convention), rows, convention)
-    scores = queries.select(
-        _ndcg_function(queries.columns, rows, convention, k).alias("ndcg"),
-        F.expr("array_max(filter(grades, grade -> grade % 1 != 0)) as fractional"),
-        F.expr("array_max(grades) as highest"),
-    )
+    scores = queries.select(_ndcg_function(queries.columns, rows, convention, k).alias("ndcg"))
     try:
         mean = F.expr("avg(case when not isnan(ndcg) then ndcg end)")
-        ((ndcg, fractional, highest),) = scores.agg(
-            mean, F.max("fractional"), F.max("highest")
-        ).collect()
+        ((ndcg,),) = scores.agg(mean).collect()
     except failures() as error:
         found = refused(error)
         if found is None:
@@ -91,7 +89,7 @@ def _mean_in_python(rows: DocumentRows, convention: Convention, k: int) -> Mean:
         if code in (NOT_FINITE.code, _CONVENTION):
             raise ConventionError(sentence) from error
         raise InputError(sentence) from error
-    return Mean(None if ndcg is None else float(ndcg), fractional, highest)
+    return None if ndcg is None else float(ndcg)
 
 
 def _checked(rows: DocumentRows, convention: Convention) -> DataFrame:
@@ -101,12 +99,9 @@ def _checked(rows: DocumentRows, convention: Convention) -> DataFrame:
     table = _with_documents(rows.make_table(), rows, JUDGED, ["relevance"], of_judgments)
     table = _with_documents(table, rows, RETURNED, ["score", "rank"], of_results)
     if EXCLUDED in rows.kinds:
-        table = _with_documents(table, rows, EXCLUDED, [], _exclude_tests)
+        of_excluded = functools.partial(rules.name_rules, names=("query_id", "doc_id"))
+        table = _with_documents(table, rows, EXCLUDED, [], of_excluded)
     return table
-
-
-def _exclude_tests(kinds: Mapping[str, str]) -> list[RowTest]:
-    return rules.name_rules(kinds, ("query_id", "doc_id"))
 
 
 def _with_documents(

@@ -258,16 +258,6 @@ class SplitIds(Advice):
 
 
 @dataclasses.dataclass(frozen=True)
-class SetOptions(Advice):
-    """Set several options of the convention at once."""
-
-    options: tuple[tuple[str, str], ...]
-
-    def wording(self, voice: Voice) -> str:
-        return " ".join(voice.convention(option, value) for option, value in self.options)
-
-
-@dataclasses.dataclass(frozen=True)
 class AllowRejected(Advice):
     """Allow some rows of a table to be rejected. Python refuses a table with any such row."""
 

@@ -4,6 +4,7 @@ from itertools import permutations
 from math import log2, sqrt
 
 import pytest
+from shown import usage_of
 
 from ndcg_spark.catalog_reference import (
     Item,
@@ -15,7 +16,6 @@ from ndcg_spark.catalog_reference import (
     personalization,
     popularity,
     run_measures,
-    usage_of,
 )
 
 ITEMS = {

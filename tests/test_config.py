@@ -269,14 +269,3 @@ def test_a_key_of_the_gate_that_stands_beside_it_is_told_where_it_belongs(settin
     with pytest.raises(ConfigurationError) as refused:
         load(settings, {}, NightConfig)
     assert inside in [str(problem) for problem in refused.value.problems]
-
-
-def test_a_key_that_is_gone_says_what_is_done_instead():
-    with pytest.raises(ConfigurationError) as refused:
-        load({"gate": {"unchanged_queries": True, "check": []}}, {}, NightConfig)
-    found = [
-        problem for problem in refused.value.problems if problem.option == "gate.unchanged_queries"
-    ]
-    assert [
-        ("both sides" in problem.sentence, "unknown" in problem.sentence) for problem in found
-    ] == [(True, False)]

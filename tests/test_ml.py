@@ -762,20 +762,3 @@ def test_als_is_tuned(session, thorough):
         seed=2,
     ).fit(ratings)
     assert tuned.avgMetrics[0] > tuned.avgMetrics[1]
-
-
-@pytest.mark.parametrize(
-    ("convention", "grade", "said"),
-    [
-        ("trec_eval", 0.9, "trec_eval itself truncates .* e.g. 0.9"),
-        ("lightgbm ties=doc_id_asc", 31.0, "lightgbm itself refuses grades above 30"),
-    ],
-)
-def test_grades_that_a_tool_does_not_take_are_a_warning(session, convention, grade, said):
-    with pytest.warns(UserWarning, match=said):
-        of_rows(session, (2, 7, grade, 0.5), convention=convention)
-
-
-def test_grades_that_a_tool_takes_are_no_warning(session):
-    assert of_rows(session, (2, 7, 2.0, 0.5)) == pytest.approx((NDCG + 1) / 2)
-    of_rows(session, (2, 7, 0.9, 0.5), convention="trec_eval min_relevance=0.5")

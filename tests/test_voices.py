@@ -49,7 +49,6 @@ from ndcg_spark.voices import (
     RunsFromFiles,
     SeparateRuns,
     SetOption,
-    SetOptions,
     SplitIds,
     WriteIds,
 )
@@ -244,7 +243,7 @@ ADVICE = [
     GiveBaseline(),
     SetOption("duplicates", "best"),
     SetOption("order", "rank"),
-    SetOptions((("order", "rank"), ("ties", "rank"))),
+    Either((SetOption("order", "rank"), SetOption("ties", "rank")), " "),
     AllowRejected(),
     NameColumn("results", "doc_id"),
     NameColumns(("doc_id", "score or rank"), may_be_numbers=True, table="results"),

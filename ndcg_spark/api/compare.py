@@ -23,7 +23,6 @@ from ndcg_spark.comparison.human_grades import HumanGrades
 from ndcg_spark.comparison.moved_in_nights import pair_of
 from ndcg_spark.comparison.over_datasets import COLUMNS
 from ndcg_spark.comparison.runs import (
-    NO_UNCHANGED_QUERIES,
     Comparison,
     compare_nights,
     compare_sources,
@@ -92,7 +91,6 @@ def compare(
     attributes: Any = None,
     weights: Any = None,
     margin: float = 0.01,
-    unchanged_queries: object = None,
     full: bool = False,
     over_datasets: bool = False,
     human: Any = None,
@@ -113,8 +111,9 @@ def compare(
         published nights.
     baseline : str, several of them, or table
         The run, or each of the runs, that all others are compared with; a list of all runs compares
-        all pairs. A table with the scores of another night pairs the runs by name. Leave it out
-        with `human`: the sample names the nights and runs that it was drawn for.
+        all pairs. A table with the scores of another night pairs the runs by name; queries whose
+        judgments differ (column judgments_hash) are left out, and a warning says how many. Leave it
+        out with `human`: the sample names the nights and runs that it was drawn for.
     measures : str or several of them
         As on the command line, `ndcg@10,dcg` or `P@5 AP`; ir_measures' own measures; or a column
         of numbers. Without a cutoff, a measure is compared at every cutoff for which it has values.
@@ -131,9 +130,6 @@ def compare(
     margin : float
         The largest difference that does not matter. Runs whose difference is certainly smaller are
         concluded to be the same.
-    unchanged_queries
-        Removed; giving it raises an error. Queries whose judgments differ from those of another
-        night (column judgments_hash) are always left out, and a warning says how many.
     full : bool
         Whether to return all columns in the order of the table COMPARISONS (REFERENCE.md).
     over_datasets : bool
@@ -172,8 +168,6 @@ def compare(
     >>> print(f"{row['difference']:+.4f}, p {row['p_value']:.4f}: {counts}")
     +0.1500, p 0.1027: 3 won, 0 lost
     """
-    if unchanged_queries is not None:
-        raise ConfigurationError(NO_UNCHANGED_QUERIES, option="unchanged-queries")
     attribute_table = weight_table = None
     if attributes is not None:
         attribute_table = attribute_rows(_table(attributes, None, "query_attributes"))

@@ -32,17 +32,6 @@ _MEASURES = "MEASURE[@CUTOFF],..."
 _COUNT = click.IntRange(min=0)
 
 
-def _refuse_unchanged_queries(
-    _context: click.Context,
-    _option: click.Parameter,
-    is_given: bool,
-) -> None:
-    if is_given:
-        from ndcg_spark.comparison.runs import NO_UNCHANGED_QUERIES
-
-        raise ConfigurationError(NO_UNCHANGED_QUERIES, option="unchanged-queries")
-
-
 @command(
     shared_options.output,
     shared_options.night,
@@ -79,15 +68,6 @@ def _refuse_unchanged_queries(
         "Largest difference that does not matter.",
         type=float,
         default=0.01,
-    ),
-    option(
-        "--unchanged-queries",
-        None,
-        "Removed.",
-        is_flag=True,
-        hidden=True,
-        expose_value=False,
-        callback=_refuse_unchanged_queries,
     ),
     option(
         "--queries",

@@ -344,9 +344,9 @@ def load_arguments(
     used_tables = needed | given.keys()
     tables = _take_tables(given)
     for text in given.pop("as_of", ()):
-        _set_version(tables, text)
+        _set_of_table(tables, "as_of", text, "results=12")
     for text in given.pop("split_ids", ()):
-        _set_separator(tables, text)
+        _set_of_table(tables, "split_ids", text, "results=blank")
     _set_columns(tables, given.pop("column", ()), used_tables)
     # In the file, interactions are part of the items.
     tables["items"]["interactions"] = tables.pop("interactions")
@@ -437,20 +437,13 @@ def _column_names() -> dict[str, tuple[str, ...]]:
     }
 
 
-def _set_version(tables: dict[str, dict[str, Any]], text: str) -> None:
-    """Set the version of a table from a text such as ``results=12``."""
-    table, _, version = text.partition("=")
-    if table not in _column_names() or not version:
-        raise ConfigurationError(f"arguments: --as-of {text}: write it as in results=12")
-    _set_once(tables[table], "as_of", version, f"--as-of {text}")
-
-
-def _set_separator(tables: dict[str, dict[str, Any]], text: str) -> None:
-    """Set the separator of a table's ids from a text such as ``results=blank``."""
-    table, _, separator = text.partition("=")
-    if table not in _column_names() or not separator:
-        raise ConfigurationError(f"arguments: --split-ids {text}: write it as in results=blank")
-    _set_once(tables[table], "split_ids", separator, f"--split-ids {text}")
+def _set_of_table(tables: dict[str, dict[str, Any]], key: str, text: str, example: str) -> None:
+    """Set a key of a table from a text such as ``results=12``."""
+    given = f"--{key.replace('_', '-')} {text}"
+    table, _, value = text.partition("=")
+    if table not in _column_names() or not value:
+        raise ConfigurationError(f"arguments: {given}: write it as in {example}")
+    _set_once(tables[table], key, value, given)
 
 
 def _set_once(table: dict[str, Any], key: str, value: str, given: str) -> None:

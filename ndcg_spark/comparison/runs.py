@@ -60,12 +60,6 @@ from ndcg_spark.tables.format import share
 from ndcg_spark.text import unknown_name
 from ndcg_spark.voices import OPTIONS, Either, Give, GiveBaseline, Notice
 
-#: The error for the removed option that left out queries with different judgments.
-NO_UNCHANGED_QUERIES = (
-    "this option was removed, because queries with different judgments are always left out; "
-    "call the command or the function without it"
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:

@@ -50,7 +50,6 @@ from ndcg_spark.voices import (
     RunsFromFiles,
     SeparateRuns,
     SetOption,
-    SetOptions,
 )
 
 #: A field of a text line, or a value of a column, that is a number with a decimal comma.
@@ -136,8 +135,8 @@ def _correction(source: Source, first: Rejection, rows: int) -> Advice:
     elif first.reason == "rank_is_no_rank":
         advice = Do(words="number ranks from 1")
         if "score" in source.table.columns:
-            by_score = (("order", "score"), ("ties", "doc_id_desc"))
-            advice = Either((advice, SetOptions(by_score, words="ignore them with")))
+            by_score = SetOption("order", "score"), SetOption("ties", "doc_id_desc")
+            advice = Either((advice, Either(by_score, " ", words="ignore them with")))
     elif first.reason == BROKEN_LINE:
         advice = _correction_of_line(source.format, first.example)
     return advice

@@ -187,13 +187,6 @@ def test_nights_without_a_query_in_common_are_refused_with_the_command(tmp_path)
     assert done.stderr.rstrip().endswith(command)
 
 
-def test_the_option_that_left_out_queries_says_that_it_is_gone(folder):
-    done = compare(folder, "--baseline-date", "2026-11-19", "--unchanged-queries")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("ndcg-spark: unchanged-queries: ")
-    assert "unchanged" not in ndcg_spark(folder, "compare", "--help").stdout
-
-
 def test_slices_and_weights_of_files_are_rows_of_their_own(folder):
     files = ("--slices", "slices.csv", "--weights", "weights.jsonl")
     rows = comparison_rows(compare(folder, "--baseline", "old", *files, "--format", "json"))

@@ -609,12 +609,6 @@ REFUSED = [
         ConfigurationError,
         "the table has no column of numbers 'query_id'; it has ndcg",
     ),
-    (
-        {"unchanged_queries": True},
-        ConfigurationError,
-        "unchanged_queries: this option was removed",
-    ),
-    ({"unchanged_queries": False}, ConfigurationError, "always left out"),
     ({"correction": "tukey"}, ConfigurationError, "choose holm, bonferroni, bh, none"),
     ({"alpha": 5}, ConfigurationError, "alpha: 5 is not between 0 and 1"),
     (

@@ -1,17 +1,26 @@
 """Random lists of items, a catalog of them, and what plain Python says of both."""
 
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import csv
 
-from ndcg_spark.catalog_reference import Item, Usage, list_measures, run_measures, usage_of
+from ndcg_spark.catalog_reference import Item, Usage, list_measures, run_measures
 
 #: By run and query, the items of a list, best first.
 Lists = dict[str, dict[str, list[str]]]
+
+
+def usage_of(items: Iterable[Item], users: float | None) -> Usage:
+    """The usage of a whole catalog by this many users."""
+    known = list(items)
+    counts = [item.interactions or 0.0 for item in known]
+    popularities = [item.popularity or 0.0 for item in known]
+    return Usage(users, math.fsum(counts), max(popularities, default=0.0), max(counts, default=0.0))
 
 
 class Shop(NamedTuple):
