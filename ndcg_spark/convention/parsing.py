@@ -202,7 +202,7 @@ def _unknown_measures(
 ) -> ConfigurationError:
     """Return the error for words that are not measures, with suggestions."""
     # Of names that differ only in case, `did_you_mean` suggests the last one.
-    known = list(reversed(names))
+    known = list(names)[::-1]
     refused = []
     examples = []
     for word in unknown:
