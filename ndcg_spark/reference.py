@@ -381,7 +381,8 @@ def score_at(
 
     `weights` are the discounts of the first ranks, if the caller has computed them.
     """
-    dcg, ideal_dcg = dcg_at(ranking, convention, cutoff, weights)
+    terms, ideal_terms = discounted_gains(ranking, convention, cutoff, weights)
+    dcg, ideal_dcg = _sum(terms), _sum(ideal_terms)
     ndcg, status = ndcg_of(ranking, dcg, ideal_dcg, convention, query_id)
     listed = ranking.documents[:cutoff]
     return Score(
@@ -393,17 +394,6 @@ def score_at(
         ndcg=ndcg,
         judged_discount_share=_judged_discount_share(ranking, convention, cutoff, weights),
     )
-
-
-def dcg_at(
-    ranking: Ranking,
-    convention: Convention,
-    cutoff: Cutoff,
-    weights: Sequence[float] | None = None,
-) -> tuple[float, float]:
-    """DCG and ideal DCG, which do not depend on the convention's rules for whole queries."""
-    terms, ideal_terms = discounted_gains(ranking, convention, cutoff, weights)
-    return _sum(terms), _sum(ideal_terms)
 
 
 def discounted_gains(

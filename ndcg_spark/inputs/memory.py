@@ -174,7 +174,11 @@ def _rows_of_run(table: Any, wanted: Sequence[str]) -> pa.Table:
                 f"its table has several runs, e.g. {names[0]} and {names[1]}; give only one"
             )
         rows = rows.drop_columns(["run"])
-    # A column that may give the run a different name.
+    return _without_doubtful_run(rows)
+
+
+def _without_doubtful_run(rows: pa.Table) -> pa.Table:
+    """Return the rows of a named run, without a column that may give it a different name."""
     column = doubtful_run(resolve_columns({}, ["run"], rows.column_names), {})
     return rows if column is None else rows.drop_columns([column])
 

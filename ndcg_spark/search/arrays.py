@@ -1,7 +1,7 @@
-"""Scores all lists of a run at once as arrays, with the same results as `reference`, but faster.
+"""Scores many lists at once as arrays, with the same results as `reference`, but faster.
 
-A mean needs the scores of all lists, so plain Python would take a second for each convention. A
-convention that the arrays find is compared with the engine before it is shown.
+Plain Python would take a second for each convention. A convention that the arrays find is compared
+with the engine before it is shown.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """Compares every score of an earlier job with the score that a convention gives."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from ndcg_spark import reference
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.measures import Cutoff
 from ndcg_spark.errors import ConventionError, InputError
-from ndcg_spark.reference import Ranking
 from ndcg_spark.search.arrays import ArrayScorer, Floats
 from ndcg_spark.search.old_lists import OldList
 from ndcg_spark.search.samples import ListSample
@@ -64,7 +63,7 @@ class Judge(Protocol):
 
 
 class ListJudge:
-    """Compares the scores of lists that `reference` scores."""
+    """Compares the scores of lists that this process scores."""
 
     def __init__(
         self,
@@ -82,10 +81,7 @@ class ListJudge:
         #: Whether these are all lists, so that their means are the means of the runs.
         self.is_whole = is_whole
         self.sample = ListSample(lists, targets) if targets.scores else None
-        self._scorer = ListScorer(lists)
-        #: The order in which lists are compared. The last list that differed comes first, because
-        #: it is likely to differ again.
-        self._order = list(range(len(lists)))
+        self._scorer = ArrayScorer(lists)
         self._means = RunMeans(lists if is_whole else [], targets, cutoffs)
 
     @property
@@ -93,66 +89,62 @@ class ListJudge:
         return not self.targets.scores
 
     def compared(self, trial: Trial) -> Iterator[Compared]:
-        yield from self._compared_lists(trial, range(len(self.lists)))
+        yield from self._compared_lists(trial)
         yield from self._means.compared(trial)
 
     def differs(self, trial: Trial) -> bool:
-        for compared in self._compared_lists(trial, list(self._order)):
-            if compared.differs:
-                self._put_first(compared.place)
-                return True
-        return any(compared.differs for compared in self._means.compared(trial))
+        return any(compared.differs for compared in self.compared(trial))
 
-    def _compared_lists(self, trial: Trial, which: Iterable[int]) -> Iterator[Compared]:
-        """Yield the scores of the lists at these positions, compared with ours."""
+    def _compared_lists(self, trial: Trial) -> Iterator[Compared]:
+        """Yield the score of every list, compared with ours."""
         if not self.targets.scores:
             return
-        cutoffs = self.targets.cutoffs
-        for at in which:
-            for cutoff in cutoffs:
-                place = self.lists[at].place(cutoff)
-                depth = depth_of(trial, cutoff, self.targets)
-                ours = self._scorer.score(at, trial.convention, depth)
+        scores = self._scores(trial)
+        for at, one in enumerate(self.lists):
+            for column, cutoff in enumerate(self.targets.cutoffs):
+                place = one.place(cutoff)
+                ndcg = math.inf if scores is None else float(scores[at, column])
+                if math.isinf(ndcg):
+                    # The convention refuses a list, which may be a different one.
+                    ours = self._ours(one, trial, cutoff)
+                else:
+                    ours = Ours(None if math.isnan(ndcg) else ndcg)
                 if ours is None:
-                    # The convention refuses the list.
                     yield Compared(place, self.targets.scores.get(place), None, differs=True)
                 else:
                     yield compare_score(place, ours, self.targets, self.absent)
+
+    def _scores(self, trial: Trial) -> Floats | None:
+        """Return the scores of all lists, as `ArrayScorer.scores` does."""
+        depths = [depth_of(trial, cutoff, self.targets) for cutoff in self.targets.cutoffs]
+        return self._scorer.scores(trial.convention, depths)
+
+    def _ours(self, one: OldList, trial: Trial, cutoff: Cutoff) -> Ours | None:
+        """Return the score of one list, or None if the convention refuses it."""
+        depth = depth_of(trial, cutoff, self.targets)
+        try:
+            score = reference.score(
+                one.pair.query_id, one.judged, one.returned, trial.convention, depth
+            )
+        except (InputError, ConventionError):
+            return None
+        return Ours(score.ndcg)
 
     def what_scores_lack(self, a: Trial, b: Trial) -> str:
         """Return what the scores lack to distinguish two trials, or "" if no list differs."""
         if not self.targets.scores:
             return self._means.what_scores_lack(a, b)
-        for at, one in enumerate(self.lists):
-            for cutoff in self.targets.cutoffs:
-                if self._has_same(at, a, b, cutoff):
-                    continue
-                if self.targets.scores.get(one.place(cutoff)) is None:
-                    return f"a score of query {one.pair.query_id} of {one.pair.run}"
-                return "scores with more digits"
-        return ""
-
-    def _has_same(self, at: int, a: Trial, b: Trial, cutoff: Cutoff) -> bool:
-        """Whether two trials give a list the same score."""
-        scores = []
-        for trial in (a, b):
-            depth = depth_of(trial, cutoff, self.targets)
-            ours = self._scorer.score(at, trial.convention, depth)
-            if ours is None:
-                return False
-            scores.append(ours.ndcg)
-        first, second = scores
+        first, second = self._scores(a), self._scores(b)
         if first is None or second is None:
-            return first is second
-        return abs(first - second) <= EQUAL
-
-    def _put_first(self, place: ScoreKey) -> None:
-        """From now on, compare the list with this score first."""
-        for index, at in enumerate(self._order):
-            one = self.lists[at]
-            if one.place(place.cutoff) == place:
-                self._order.insert(0, self._order.pop(index))
-                return
+            return ""
+        differ = ~np.isclose(first, second, rtol=0, atol=EQUAL, equal_nan=True)
+        if not differ.any():
+            return ""
+        at, column = np.argwhere(differ)[0].tolist()
+        one = self.lists[at]
+        if self.targets.scores.get(one.place(self.targets.cutoffs[column])) is None:
+            return f"a score of query {one.pair.query_id} of {one.pair.run}"
+        return "scores with more digits"
 
 
 def depth_of(trial: Trial, cutoff: Cutoff, targets: Targets) -> Cutoff:
@@ -246,92 +238,6 @@ class RunMeans:
             depth = depth_of(trial, cutoff, self.targets)
             columns.append(self._cutoffs.index(depth))
         return scores[:, columns]
-
-
-#: The options that affect the ranked list and its gains.
-_OF_RANKING = (
-    *("gain", "min_relevance", "order", "ties", "score_precision", "unjudged", "negative"),
-    *("duplicates", "judgment_duplicates", "exclude_query_as_document"),
-)
-#: The number of ranked lists that are kept for other conventions.
-_MOST_RANKED = 200_000
-#: The number of sums that are kept for other conventions.
-_MOST_SUMS = 1_000_000
-
-
-class ListScorer:
-    """Scores lists. Conventions with the same options for ranked lists and sums share them."""
-
-    def __init__(self, lists: Sequence[OldList]) -> None:
-        self.lists = lists
-        self._longest = max((len(one.returned) + len(one.judged) for one in lists), default=0)
-        self._convention: Convention | None = None
-        #: The values of the options that affect the ranked lists.
-        self._ranks_by: tuple[str, ...] = ()
-        #: The values of the options that affect the sums.
-        self._sums_by: tuple[str, ...] = ()
-        #: The ranked lists, by the position of the list and these values.
-        self._ranked: dict[tuple[Any, ...], Ranking] = {}
-        #: The DCG and the ideal DCG, by the list's position, the cutoff and these values.
-        self._sums: dict[tuple[Any, ...], tuple[float, float]] = {}
-        #: The discounts, by the option's value.
-        self._discounts: dict[str, list[float]] = {}
-
-    def score(self, at: int, convention: Convention, cutoff: Cutoff) -> Ours | None:
-        """Return the list's score at a position, or None if the convention refuses it."""
-        self._use(convention)
-        query = self.lists[at].pair.query_id
-        try:
-            ranking = self._ranking(at, convention)
-            dcg, ideal_dcg = self._sums_of(at, ranking, convention, cutoff)
-            ndcg, _ = reference.ndcg_of(ranking, dcg, ideal_dcg, convention, query)
-        except (InputError, ConventionError):
-            return None
-        return Ours(ndcg)
-
-    def _use(self, convention: Convention) -> None:
-        """Note the options of a convention that lists are scored with."""
-        if self._convention is convention:
-            return
-        self._convention = convention
-        values = convention.options()
-        self._ranks_by = tuple(str(values[option]) for option in _OF_RANKING)
-        self._sums_by = (*self._ranks_by, str(values["discount"]), str(values["ideal"]))
-        if len(self._ranked) > _MOST_RANKED:
-            self._ranked.clear()
-        if len(self._sums) > _MOST_SUMS:
-            self._sums.clear()
-
-    def _ranking(self, at: int, convention: Convention) -> Ranking:
-        """Return the ranked list at a position, computed once for the same options."""
-        key = (at, *self._ranks_by)
-        if key not in self._ranked:
-            one = self.lists[at]
-            self._ranked[key] = reference.rank_documents(
-                one.pair.query_id,
-                one.judged,
-                one.returned,
-                convention,
-            )
-        return self._ranked[key]
-
-    def _sums_of(
-        self,
-        at: int,
-        ranking: Ranking,
-        convention: Convention,
-        cutoff: Cutoff,
-    ) -> tuple[float, float]:
-        """Return the DCG and the ideal DCG of a list."""
-        key = (at, cutoff, *self._sums_by)
-        if key not in self._sums:
-            name = str(convention.discount)
-            if name not in self._discounts:
-                discounts = reference.discounts(self._longest, convention.discount)
-                self._discounts[name] = discounts
-            sums = reference.dcg_at(ranking, convention, cutoff, self._discounts[name])
-            self._sums[key] = sums
-        return self._sums[key]
 
 
 class ScoreJudge:
