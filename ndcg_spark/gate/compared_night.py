@@ -88,10 +88,6 @@ class ComparedNight:
     #: By measure and cutoff, the baseline with only the nights whose values are comparable.
     baselines: Mapping[Metric, Baseline] = dataclasses.field(default_factory=dict)
 
-    def refusal_of(self, metric: Metric, side: str | None) -> NotComparable | None:
-        """Why there are no rows by a measure and cutoff; None if there are."""
-        return self.refusals.get((metric, side))
-
     def sides_of(self, metric: Metric) -> Sequence[str | None]:
         return self.sides.get(metric, ONE)
 

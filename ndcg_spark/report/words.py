@@ -302,18 +302,6 @@ def slices(page: "NightPage") -> Sentence | None:
     return sentence("slices", "{}.", joined(parts, "; "))
 
 
-def no_slice(page: "NightPage") -> Sentence | None:
-    """That no slice stands out, if no other sentence says why the run changed."""
-    row = page.row
-    if not page.slices or not page.compares or row is None or is_unchanged(page):
-        return None
-    if page.missing or page.cause or page.unanswered or page.answered:
-        return None
-    if spread(page) or standing_out(page):
-        return None
-    return sentence("no_slice", "No group of queries stands out.")
-
-
 def missing(page: "NightPage") -> Sentence | None:
     if not page.missing:
         return None
@@ -321,7 +309,7 @@ def missing(page: "NightPage") -> Sentence | None:
     return sentence("missing", "{}", " ".join(sentences))
 
 
-WHY: Sequence[Rule] = (unanswered, answered, cause, spread, slices, no_slice, missing)
+WHY: Sequence[Rule] = (unanswered, answered, cause, spread, slices, missing)
 
 
 # Why the page does not show what moved, or for which queries it does.

@@ -45,11 +45,6 @@ def no_cause(page):
     return {**with_slices(page, "same"), "causes": causes}
 
 
-def uncaused(page):
-    """No slice explains the loss, as it may be chance."""
-    return {**with_slices(page, "same"), "causes": [], "row": {"conclusion": "cannot_tell"}}
-
-
 def moved(**fields):
     return lambda page: {"moved": page.moved._replace(**fields)}
 
@@ -108,7 +103,6 @@ CASES = {
     "cause": (same, no_cause),
     "spread": (no_cause, same),
     "slices": (lambda page: with_slices(page, "better"), same),
-    "no_slice": (uncaused, same),
     "missing": (by(silent=["dense"]), same),
     "no_documents": (kept_nothing, same),
     "unexplained": (by(moved=None), lambda page: {"moved": None, "row": UNCHANGED}),
