@@ -69,8 +69,8 @@ class RunScores:
         self.metric = metric
         self._scores = scores
         # Caches, because every slice and every later night uses the same differences again.
-        self._pieces = functools.lru_cache(_MAX_KEPT)(self._compute_piece)
-        self._sides = functools.lru_cache(_MAX_KEPT)(self._compute_sides)
+        self.piece = functools.lru_cache(_MAX_KEPT)(self._piece)
+        self.sides = functools.lru_cache(_MAX_KEPT)(self._sides)
 
     def differences(self, own: ScoreMatrix, theirs: ScoreMatrix) -> Numbers:
         """The difference of two matrices by query; NaN unless both have the same judgments."""
@@ -83,11 +83,8 @@ class RunScores:
     def matrix(self, night: Night, reading: int, judgments: str | None = None) -> ScoreMatrix:
         return self._scores.matrix(night, self.metric, reading, judgments)
 
-    def piece(self, newer: Night, older: Sequence[Night], reading: int) -> Piece:
+    def _piece(self, newer: Night, older: tuple[Night, ...], reading: int) -> Piece:
         """A night compared with the mean of older nights that have its judgments, newest last."""
-        return self._pieces(newer, tuple(older), reading)
-
-    def _compute_piece(self, newer: Night, older: tuple[Night, ...], reading: int) -> Piece:
         newest_of_older = older[-1]
         scores = self.matrix(newer, reading)
         if len(older) == 1:
@@ -96,12 +93,8 @@ class RunScores:
             older_scores = mean_matrix((self.matrix(night, reading) for night in older), scores)
         return Piece(newer, newest_of_older, self.differences(scores, older_scores))
 
-    def sides(self, link: Link, reading: int) -> LinkSides | None:
+    def _sides(self, link: Link, reading: int) -> LinkSides | None:
         """Both sides of a change of judgments; None if a copy is missing."""
-        return self._sides(link, reading)
-
-    def _compute_sides(self, link: Link, reading: int) -> LinkSides | None:
-        """Compute both sides of a change of judgments; None if a copy is missing."""
         before = link.before.row["judgments_fingerprint"]
         after = link.after.row["judgments_fingerprint"]
         try:
@@ -173,13 +166,13 @@ def _start_of_piece(reference: Reference, at: int) -> tuple[Night, ...]:
     return (reference.links[at - 1].after,)
 
 
-def _can_cross(link: Link, start: Sequence[Night], scores: RunScores, limits: Limits) -> bool:
+def _can_cross(link: Link, start: tuple[Night, ...], scores: RunScores, limits: Limits) -> bool:
     """Whether a change of judgments, and the piece before it, can be part of a chain."""
     sides = scores.sides(link, FIRST)
     if sides is None:
         return False
     # A piece from a night to itself is left out.
-    if tuple(start) != (link.before,):
+    if start != (link.before,):
         piece = scores.piece(link.before, start, FIRST)
         if limits.has_few(piece.differences, piece.newer, piece.older):
             return False

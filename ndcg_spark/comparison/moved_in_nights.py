@@ -150,6 +150,7 @@ def moved_documents_of(pair: Pair) -> MovedDocuments:
     weight = (lists["discount"] - lists["discount_there"]).to_numpy() / ideal
     is_moved = np.abs(weight) > EQUAL
     documents = lists["doc_id"].to_numpy()[is_moved]
+    grades_of_night = pd.Series(_grades_of(pair.night), dtype="float64")
     return MovedDocuments(
         queries=list(queries.index),
         query=query[is_moved],
@@ -158,7 +159,7 @@ def moved_documents_of(pair: Pair) -> MovedDocuments:
         grade=lists["relevance"].to_numpy(np.float64)[is_moved],
         gain=gains[is_moved],
         baseline=np.bincount(query, baseline_weight * gains, len(queries)).astype(np.float64),
-        gains=_known_gains(pair.night, convention),
+        gains=np.unique(_gains_of(grades_of_night, convention)),
         **counts,
     )
 
@@ -269,11 +270,6 @@ def known_grades(night: Night) -> tuple[float, float]:
 def _grades_of(night: Night) -> list[float]:
     rows = read_rows([night], "ranked_documents", ["relevance"])
     return [grade for grade in rows["relevance"].unique().to_pylist() if grade is not None]
-
-
-def _known_gains(night: Night, convention: Convention) -> Numbers:
-    grades = pd.Series(_grades_of(night), dtype="float64")
-    return np.unique(_gains_of(grades, convention))
 
 
 def pair_of(nights: Nights, header: Mapping[str, Any]) -> Pair:

@@ -73,9 +73,6 @@ class Question:
     def cutoff(self) -> Cutoff:
         return self.metric[1]
 
-    def in_slice(self, attribute: str, value: str) -> "Question":
-        return dataclasses.replace(self, attribute=attribute, value=value)
-
 
 class JudgedRates(NamedTuple):
     """The share of a run's documents that are judged, in the newest night of a reference and

@@ -318,7 +318,7 @@ def _no_baseline(evidence: _Evidence) -> NotComparable | None:
     """Why the baseline does not exist, or cannot be compared by the check's measure."""
     if evidence.baseline.refused is not None:
         return evidence.baseline.refused
-    return evidence.compared.refusal_of(evidence.check.metric, evidence.side)
+    return evidence.compared.refusals.get((evidence.check.metric, evidence.side))
 
 
 def _new_run(evidence: _Evidence) -> NotComparable | None:

@@ -88,10 +88,6 @@ class ComparedNight:
     #: By measure and cutoff, the baseline with only the nights whose values are comparable.
     baselines: Mapping[Metric, Baseline] = dataclasses.field(default_factory=dict)
 
-    def refusal_of(self, metric: Metric, side: str | None) -> NotComparable | None:
-        """Why there are no rows by a measure and cutoff; None if there are."""
-        return self.refusals.get((metric, side))
-
     def sides_of(self, metric: Metric) -> Sequence[str | None]:
         return self.sides.get(metric, ONE)
 
@@ -105,27 +101,15 @@ def resolve_baselines(
 ) -> list[Baseline]:
     """A verdict's first step: what each baseline of the gate stands for."""
     resolved = []
+    most, runs_of = gate.nights, scores.runs_of
     for name in gate.all_baselines:
         try:
-            resolved.extend(_resolved_by_run(name, gate, tonight, nights, scores))
+            runs = runs_of(tonight)
+            resolved.extend(resolve(name, tonight, nights, most=most, runs=runs, runs_of=runs_of))
         except StorageError:
             # If a night's runs cannot be read, the comparison with it reports that.
-            resolved.extend(resolve(name, tonight, nights, most=gate.nights))
+            resolved.extend(resolve(name, tonight, nights, most=most))
     return resolved
-
-
-def _resolved_by_run(
-    name: str, gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache
-) -> list[Baseline]:
-    """What a baseline name means for each of tonight's runs."""
-    return resolve(
-        name,
-        tonight,
-        nights,
-        most=gate.nights,
-        runs=scores.runs_of(tonight),
-        runs_of=scores.runs_of,
-    )
 
 
 def compare_night(inputs: GateInputs, baselines: Iterable[Baseline]) -> dict[Any, ComparedNight]:

@@ -1,9 +1,6 @@
 """Finds the nights that must be scored under different judgments before a verdict."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
-from ndcg_spark.comparison.baselines import Baseline, Kind
+from ndcg_spark.comparison.baselines import Kind
 from ndcg_spark.comparison.references import (
     Link,
     Reference,
@@ -14,56 +11,30 @@ from ndcg_spark.comparison.references import (
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.gate.compared_night import resolve_baselines
 from ndcg_spark.gate.settings import GateConfig
+from ndcg_spark.nights.copies import Copy, copies_of_both_sides
 from ndcg_spark.nights.log import Night, Nights
-from ndcg_spark.text import ACCEPTED
-
-
-class Needed(NamedTuple):
-    """A night, and the fingerprint of the judgments under which its scores are needed."""
-
-    night: Night
-    judgments: str
 
 
 def needed_copies(
     gate: GateConfig,
     tonight: Night,
     nights: Nights,
-    scores: ScoreCache | None = None,
-) -> list[Needed]:
+    scores: ScoreCache,
+) -> list[Copy]:
     """The copies needed for both sides of every change of judgments that tonight's verdict uses.
 
     These are the changes between the good nights and tonight, and the changes between tonight and a
-    night that was accepted or that the gate names. `tonight` need not be published. `scores`: a
-    cache of the scores that were already read.
+    night that was accepted or that the gate names. `tonight` need not be published.
     """
     if not tonight.row["judgments_fingerprint"]:
         return []
-    if scores is None:
-        scores = ScoreCache()
-    needed: list[Needed] = []
+    needed: list[Copy] = []
     for baseline in resolve_baselines(gate, tonight, nights, scores):
         if baseline.kind is Kind.GOOD and baseline.has_other_judgments(tonight):
-            needed.extend(_both_sides(baseline, tonight))
+            needed.extend(copies_of_both_sides(baseline.nights, tonight))
     for link in _links(gate, tonight, nights, scores):
-        needed.append(Needed(link.before, link.after.row["judgments_fingerprint"]))
-        needed.append(Needed(link.after, link.before.row["judgments_fingerprint"]))
-    return list(filter(_is_copy, dict.fromkeys(needed)))
-
-
-def _is_copy(needed: Needed) -> bool:
-    """Whether a night was published under different judgments."""
-    own = needed.night.row["judgments_fingerprint"]
-    return bool(needed.judgments) and needed.judgments != own
-
-
-def _both_sides(baseline: Baseline, tonight: Night) -> Iterator[Needed]:
-    """The baseline's nights under tonight's judgments, and all nights under the old judgments."""
-    old_judgments = baseline.nights[-1].row["judgments_fingerprint"]
-    for night in baseline.nights:
-        yield Needed(night, tonight.row["judgments_fingerprint"])
-        yield Needed(night, old_judgments)
-    yield Needed(tonight, old_judgments)
+        needed.extend(copies_of_both_sides([link.before], link.after))
+    return list(dict.fromkeys(needed))
 
 
 def _links(gate: GateConfig, tonight: Night, nights: Nights, scores: ScoreCache) -> list[Link]:
@@ -84,13 +55,10 @@ def _references(
     tonight: Night,
     nights: Nights,
     scores: ScoreCache,
-) -> Iterator[Reference]:
+) -> list[Reference]:
     """A run's references: the accepted night, and each night that the gate names."""
-    for name in dict.fromkeys([ACCEPTED, *gate.all_baselines]):
-        if name == ACCEPTED:
-            reference = accepted_reference(run, tonight, nights, scores.runs_of, gate.nights)
-        else:
-            # A name that is not a date has no night.
-            reference = dated_reference(run, name, tonight, nights, scores.runs_of)
-        if reference is not None:
-            yield reference
+    found = [accepted_reference(run, tonight, nights, scores.runs_of, gate.nights)]
+    for name in gate.all_baselines:
+        # A name that is not a date has no night.
+        found.append(dated_reference(run, name, tonight, nights, scores.runs_of))
+    return [reference for reference in found if reference is not None]

@@ -25,6 +25,7 @@ from ndcg_spark.convention.measures import (
     measure_at,
 )
 from ndcg_spark.convention.parsing import listed, parse_cutoff
+from ndcg_spark.gate.checked_mean import checked_mean
 from ndcg_spark.text import ACCEPTED, GOOD, RUN
 
 MEASURES_OF_CHECKS = (*SCORES, JUDGED_RATE, *RUN_COLUMNS)
@@ -152,26 +153,6 @@ class CheckConfig(Strict):
     def subject(self, run: str) -> str:
         """What the check measures: `ndcg@10 of hybrid for language=de`."""
         return checked_mean(measure_at(*self.metric), self.weighted, self.slice, run)
-
-
-def checked_mean(
-    measure: str,
-    weighted: bool,
-    slice_name: str | None,
-    run: str | None = None,
-) -> str:
-    """What a check of the gate measures: `weighted ndcg@10 of hybrid for language=de`.
-
-    `measure` includes its cutoff. Without `run`, the words hold for several runs.
-    """
-    words = [measure]
-    if weighted:
-        words.insert(0, "weighted")
-    if run is not None:
-        words.append(f"of {run}")
-    if slice_name is not None:
-        words.append(f"for {slice_name}")
-    return " ".join(words)
 
 
 class GateConfig(Strict):

@@ -1,5 +1,6 @@
 """Slices that lost much on a night, whether or not a check covers them. They are only warnings."""
 
+import dataclasses
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -73,7 +74,7 @@ def slice_losses(
             continue
         of_run = question_of(check, run, inputs.gate.min_queries_of(check))
         for attribute, value in slices:
-            question = of_run.in_slice(attribute, value)
+            question = dataclasses.replace(of_run, attribute=attribute, value=value)
             candidate = _candidate(check, question, baselines, compared, references)
             if candidate is not None:
                 candidates.append(candidate)

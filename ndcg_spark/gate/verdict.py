@@ -8,7 +8,7 @@ from typing import Any
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
-from ndcg_spark.gate.settings import checked_mean
+from ndcg_spark.gate.checked_mean import checked_mean
 from ndcg_spark.nights.log import NOT_VERIFIED
 from ndcg_spark.tables.format import difference
 from ndcg_spark.text import GOOD, day, masked
@@ -202,26 +202,22 @@ def accept_command(
     runs: Sequence[str] = (),
 ) -> str:
     """The command that accepts a night as a baseline for later ones, by default for all runs."""
-    options: dict[str, Any] = {
-        "config": file or "FILE",
-        "date": evaluated_on,
-        "dataset": dataset,
-        "accept_baseline": "REASON",
-    }
+    decision: dict[str, Any] = {"accept_baseline": "REASON"}
     if runs:
-        options["run"] = list(runs)
-    return command_line("gate", [masked(output)], options)
+        decision["run"] = list(runs)
+    return _gate_command(output, file, dataset, evaluated_on, decision)
 
 
 def acknowledge_command(output: str, file: str | None, dataset: str, evaluated_on: str) -> str:
     """The command that acknowledges a night's loss as known."""
-    options = {
-        "config": file or "FILE",
-        "date": evaluated_on,
-        "dataset": dataset,
-        "acknowledge": "REASON",
-    }
-    return command_line("gate", [masked(output)], options)
+    return _gate_command(output, file, dataset, evaluated_on, {"acknowledge": "REASON"})
+
+
+def _gate_command(
+    output: str, file: str | None, dataset: str, evaluated_on: str, decision: Mapping[str, Any]
+) -> str:
+    night = {"config": file or "FILE", "date": evaluated_on, "dataset": dataset}
+    return command_line("gate", [masked(output)], {**night, **decision})
 
 
 def can_begin(verdict: Mapping[str, Any]) -> bool:

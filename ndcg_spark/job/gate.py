@@ -215,7 +215,8 @@ def gate_published(
     for night, verdict in zip(chosen, verdicts, strict=True):
         if decision.accepted is not None:
             report_accepted_means(gate, night, nights, scores, decision.runs)
-            _record_acceptance(night, decision)
+            runs = list(decision.runs) or None
+            log.revise(night, accepted=decision.accepted, accepted_runs=runs)
         elif decision.acknowledged is not None and verdict.verdict == FAIL:
             _record_acknowledgement(night, decision)
     report_verdicts(verdicts, output, config.source["file"])
@@ -229,11 +230,6 @@ def _verdict_with_decision(inputs: GateInputs, decision: Decision) -> Verdict:
         acceptance = Acceptance(decision.accepted, decision.runs or None)
         refuse_unknown_runs(decision.runs, inputs.tonight, inputs.nights, inputs.scores)
     return _as_command(judge(inputs, acceptance).verdict)
-
-
-def _record_acceptance(night: log.Night, decision: Decision) -> None:
-    runs = list(decision.runs) or None
-    log.revise(night, accepted=decision.accepted, accepted_runs=runs)
 
 
 def _record_acknowledgement(night: log.Night, decision: Decision) -> None:

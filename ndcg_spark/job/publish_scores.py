@@ -33,7 +33,7 @@ from ndcg_spark.job.inputs import (
 from ndcg_spark.job.other_ids import runs_with_unknown_ids
 from ndcg_spark.job.verify import Verified, verify
 from ndcg_spark.nights.commit import Publication
-from ndcg_spark.nights.copies import JUDGED, WHOLE_LISTS, has_judgments, keep_judgments
+from ndcg_spark.nights.copies import JUDGED, WHOLE_LISTS, Copy, has_judgments, keep_judgments
 from ndcg_spark.nights.expire import leftovers, remove
 from ndcg_spark.nights.log import Nights, committed
 from ndcg_spark.nights.store import FAILURES
@@ -379,17 +379,17 @@ def make_needed_copies(
     lists under the judgments of those nights.
     """
     # Imported here so that an evaluation without a gate does not wait for statistics.
+    from ndcg_spark.comparison.sources import ScoreCache
     from ndcg_spark.gate.needed import needed_copies
-    from ndcg_spark.job.rescore import Wanted, make_copies
+    from ndcg_spark.job.rescore import make_copies
 
     if context.config.gate is None:
         return
-    wanted = []
+    wanted: list[Copy] = []
     try:
         for dataset in sorted(record["datasets"]):
             tonight = publication.night(dataset, record)
-            for night, fingerprint in needed_copies(context.config.gate, tonight, nights):
-                wanted.append(Wanted(night, fingerprint))
+            wanted.extend(needed_copies(context.config.gate, tonight, nights, ScoreCache()))
     except StorageError as error:
         report_step("warning", f"no night is scored under other judgments: {error.worded(OPTIONS)}")
     if not wanted:

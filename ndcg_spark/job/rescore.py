@@ -30,6 +30,7 @@ from ndcg_spark.job.inputs import report_read, translated_failures
 from ndcg_spark.nights.copies import (
     JUDGED,
     OF_HIGHEST_GRADE,
+    Copy,
     Rescored,
     fingerprints_of_kept,
     finite_cutoffs,
@@ -61,13 +62,6 @@ _SEPARATOR = "/"
 _ONLY_A_PATH = JudgmentsConfig(path=["judgments"])
 
 
-class Wanted(NamedTuple):
-    """The judgments, by their fingerprint, under which a night is to be scored."""
-
-    night: Night
-    fingerprint: str
-
-
 class _Table(NamedTuple):
     """A table to score, as `prepare` takes it."""
 
@@ -76,7 +70,7 @@ class _Table(NamedTuple):
     origin: str = "a kept table"
 
 
-def make_copies(engine: Engine, wanted: Iterable[Wanted]) -> list[str]:
+def make_copies(engine: Engine, wanted: Iterable[Copy]) -> list[str]:
     """Make the copies that do not exist; return a sentence for each night that cannot be scored.
 
     A copy has a night's scores under different judgments. Without it, the night cannot be
@@ -94,14 +88,14 @@ def make_copies(engine: Engine, wanted: Iterable[Wanted]) -> list[str]:
     return sentences
 
 
-def _definition(wanted: Wanted) -> tuple[str, ...]:
+def _definition(wanted: Copy) -> tuple[str, ...]:
     """What is computed for a night. Nights with equal definitions are scored by one plan."""
     configuration = wanted.night.record["configuration"]
     chosen = [configuration.get(name) for name in ("cutoffs", "measures", "max_grade")]
     return wanted.night.dataset, wanted.fingerprint, wanted.night.row["options"], json.dumps(chosen)
 
 
-def _make_together(engine: Engine, group: Sequence[Wanted]) -> list[str]:
+def _make_together(engine: Engine, group: Sequence[Copy]) -> list[str]:
     """Make the copies of nights with one definition, or one by one if that fails.
 
     Returns a sentence for each night that cannot be scored.
@@ -345,17 +339,17 @@ def rescore(
     return Rescored(len(wanted) - existing - len(refused), existing, refused)
 
 
-def _under_one(nights: Iterable[Night], fingerprints: Mapping[str, str]) -> list[Wanted]:
+def _under_one(nights: Iterable[Night], fingerprints: Mapping[str, str]) -> list[Copy]:
     """Each night under its dataset's judgments, if the night has different ones."""
     wanted = []
     for night in nights:
         fingerprint = fingerprints.get(night.dataset)
         if fingerprint is not None and fingerprint != night.row["judgments_fingerprint"]:
-            wanted.append(Wanted(night, fingerprint))
+            wanted.append(Copy(night, fingerprint))
     return wanted
 
 
-def _under_earlier(nights: Iterable[Night]) -> Iterator[Wanted]:
+def _under_earlier(nights: Iterable[Night]) -> Iterator[Copy]:
     """Both sides of each change of judgments, and the newest night under all kept judgments."""
     for dataset, group in itertools.groupby(nights, key=lambda night: night.dataset):
         own = [night for night in group if night.row["judgments_fingerprint"]]
@@ -368,9 +362,9 @@ def _under_earlier(nights: Iterable[Night]) -> Iterator[Wanted]:
             if old == new:
                 continue
             if _is_kept(before.store, dataset, old):
-                yield Wanted(after, old)
+                yield Copy(after, old)
             if _is_kept(before.store, dataset, new):
-                yield Wanted(before, new)
+                yield Copy(before, new)
 
 
 def _is_kept(store: Store, dataset: str, fingerprint: str) -> bool:

@@ -55,6 +55,29 @@ class Rescored(NamedTuple):
     refused: Sequence[str]
 
 
+class Copy(NamedTuple):
+    """A night, and the fingerprint of the judgments under which it is scored."""
+
+    night: Night
+    fingerprint: str
+
+
+def copies_of_both_sides(before: Sequence[Night], after: Night) -> list[Copy]:
+    """The copies with which nights before a change of judgments are compared with one after it.
+
+    All are scored under the judgments of the last night before it, and under the new ones.
+    """
+    old = before[-1].row["judgments_fingerprint"]
+    new = after.row["judgments_fingerprint"]
+    copies = []
+    for night in (after, *before):
+        own = night.row["judgments_fingerprint"]
+        for fingerprint in (new, old):
+            if fingerprint and fingerprint != own:
+                copies.append(Copy(night, fingerprint))
+    return copies
+
+
 def dataset_digits(name: str) -> str:
     """The part of a file name that stands for a dataset, whose own name might not fit."""
     return hashlib.sha256(name.encode()).hexdigest()[:16]

@@ -15,8 +15,8 @@ from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.human_words import is_judge_doubted
 from ndcg_spark.report.night import NightPage
+from ndcg_spark.report.outline import fails_night
 from ndcg_spark.report.sentences import (
-    ALL_KEPT,
     Rule,
     Sentence,
     apply_rules,
@@ -38,7 +38,6 @@ from ndcg_spark.report.words import (
 from ndcg_spark.tables.format import count, share
 from ndcg_spark.tables.html import joined, marked, name_markup
 from ndcg_spark.text import ACCEPTED, GOOD, baseline_run, day
-from ndcg_spark.voices import KEYS, OPTIONS
 
 Row = Mapping[str, Any]
 #: If at least this share of a loss is at unjudged ranks, it is worth having documents judged.
@@ -205,8 +204,9 @@ def look_at_slices(page: NightPage) -> Sentence | None:
     if page.baseline.is_first:
         return None
     worse = []
+    whole = page.compared_with.difference(page.run)
     for row in standing_out(page):
-        if row["conclusion"] == "worse" and _falls_more(row, page.row):
+        if row["conclusion"] == "worse" and _falls_more(row, whole):
             worse.append(row)
     if not worse:
         return None
@@ -214,14 +214,14 @@ def look_at_slices(page: NightPage) -> Sentence | None:
     return sentence("look_at_slices", text, joined(map(slice_name, worse)))
 
 
-def _falls_more(slice_row: Row, whole: Row | None) -> bool:
+def _falls_more(slice_row: Row, whole: float) -> bool:
     """Whether a slice clearly falls more than all queries, which may fall alike everywhere."""
-    if whole is None or (whole["difference"] or 0.0) >= 0:
+    if whole >= 0:
         return True
     highest = slice_row["interval_high"]
     if highest is None:
         highest = slice_row["difference"]
-    return bool(highest < whole["difference"])
+    return bool(highest < whole)
 
 
 def repair(page: NightPage) -> Sentence | None:
@@ -242,7 +242,7 @@ def repair(page: NightPage) -> Sentence | None:
 
 def _fails_by_catalog_alone(page: NightPage) -> bool:
     """Whether only catalog checks fail, which are neither better nor worse."""
-    failed = [row for row in page.results if row["result"] == FAIL and row["severity"] == FAIL]
+    failed = filter(fails_night, page.results)
     return all(row["measure"] in CATALOG_COLUMNS for row in failed)
 
 
@@ -376,20 +376,6 @@ def judge_more_queries(page: NightPage) -> Sentence | None:
     return sentence("judge_more_queries", text)
 
 
-def keep_documents(page: NightPage) -> Sentence | None:
-    if page.row is None or page.has_documents or is_unchanged(page):
-        return None
-    if not page.can_explain:
-        text = "Evaluate future nights with {} in the configuration, "
-        text += "or {}, so that the page shows what moved."
-        return sentence("keep_documents_later", text, ALL_KEPT.text(KEYS), ALL_KEPT.text(OPTIONS))
-    again = Markup(".")
-    if not _is_accepted(page):
-        again = _evaluate(page, documents="all") or again
-    text = "Evaluate with {}, so that the page shows what moved in each query{}"
-    return sentence("keep_documents", text, ALL_KEPT.text(OPTIONS), again)
-
-
 # Changed judgments.
 
 
@@ -442,9 +428,8 @@ def _has_recovered(page: NightPage, run: str, date: str) -> bool:
     if not nights or nights[-1].evaluated_on >= date:
         # The baseline is not from before the loss.
         return False
-    row = page.compared.get(run)
     margin = page.compared_with.options.margin
-    return row is not None and (row["difference"] or 0.0) >= -margin
+    return run in page.compared and page.compared_with.difference(run) >= -margin
 
 
 def accept_night(page: NightPage) -> Sentence | None:
@@ -612,7 +597,6 @@ RULES: Sequence[Rule] = (
     judge_aged,
     look_at_others,
     judge_more_queries,
-    keep_documents,
     find_out_why_judgments_changed,
     restore_items,
     accept_night,

@@ -16,6 +16,7 @@ from ndcg_spark.report.details import PagePart, details
 from ndcg_spark.report.human_chart import both_intervals
 from ndcg_spark.report.night import NightPage
 from ndcg_spark.report.night_tables import WORST_FIRST, against_of
+from ndcg_spark.report.outline import fails_night
 from ndcg_spark.report.sentences import Sentence, apply_rules, together
 from ndcg_spark.report.words import TONES
 from ndcg_spark.tables.format import difference, score
@@ -245,7 +246,7 @@ def _allowed_range(row: Row) -> str:
 
 def _catalog_tone(row: Row) -> str:
     """A result's colour. A failed check that only warns is not red."""
-    if row["result"] == FAIL and row["severity"] == FAIL:
+    if fails_night(row):
         return TONES[FAIL]
     return TONES[PASS] if row["result"] == PASS else "mid"
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ndcg_spark.comparison.chain import RunScores, chain
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, slice_causes
-from ndcg_spark.comparison.matrix import read_attributes
+from ndcg_spark.comparison.matrix import padded, read_attributes
 from ndcg_spark.comparison.readings import FIRST
 from ndcg_spark.comparison.references import Reference
 from ndcg_spark.comparison.sources import (
@@ -337,23 +337,12 @@ def _chain_changes(
     found = chain(reference, shown.night, RunScores(run, shown.metric, cache), FIRST)
     if found is None:
         raise NoCopyError("a copy has disappeared")
-    dataset = shown.night.dataset
-    changes = [_for_all_queries(piece.differences, cache, dataset) for piece in found.pieces]
+    # More queries may have been seen since the differences were computed.
+    number = len(cache.queries(shown.night.dataset))
+    changes = [padded(piece.differences, number, np.nan) for piece in found.pieces]
     for link in found.links:
-        old = _for_all_queries(link.old, cache, dataset)
-        new = _for_all_queries(link.new, cache, dataset)
-        changes.append((old + new) / 2)
+        changes.append(padded((link.old + link.new) / 2, number, np.nan))
     return np.asarray(np.sum(changes, axis=0))
-
-
-def _for_all_queries(
-    values: NDArray[np.float64],
-    cache: ScoreCache,
-    dataset: str,
-) -> NDArray[np.float64]:
-    """Values by query, with NaN for queries that the cache did not yet know when they were read."""
-    missing = len(cache.queries(dataset)) - len(values)
-    return np.pad(values, (0, missing), constant_values=np.nan)
 
 
 def chain_queries(
@@ -369,7 +358,7 @@ def chain_queries(
     cache = ScoreCache(history.scores)
     changes = _chain_changes(run, shown, cache, compared.chains[run])
     own = cache.matrix(shown.night, shown.metric).scores(run)
-    before = own - _for_all_queries(changes, cache, shown.night.dataset)
+    before = own - padded(changes, len(own), np.nan)
     at = np.flatnonzero(~np.isnan(before))
     ids = cache.queries(shown.night.dataset).ids.take(at).to_pylist()
     queries = []

@@ -107,14 +107,12 @@ def print_compared(compared: "Comparison", style: str | None) -> None:
 
 
 def print_over_datasets(compared: "Comparison", style: str | None) -> None:
-    rows = [_flat_over(row) for row in compared.over_datasets.rows]
+    rows = []
+    for row in compared.over_datasets.rows:
+        rows.append({**row, "differences": as_json(row["differences"])})
     value = {"over_datasets": compared.over_datasets.rows}
     value["warnings"] = comparison_value(compared)["warnings"]
     print_view(View([over_datasets_table(compared)], value, OVER, rows), style)
-
-
-def _flat_over(row: Row) -> dict[str, Any]:
-    return {**row, "differences": as_json(row["differences"])}
 
 
 def print_judgments(rows: Rows, style: str | None, ranked_by: str) -> None:

@@ -44,7 +44,7 @@ def judged_by_people(estimate: HumanEstimate) -> Sentence:
     """The sentence on a page: whether people agree with the judge, with the numbers."""
     own = estimate.corrected
     kind = kind_of(estimate)
-    grades = grades_by_people(estimate)
+    grades = f"Human grades for {count(own.graded, 'document')}"
     run, than = name_markup(estimate.pair.run), _than(estimate)
     by_judge = difference(own.machine)
     interval = _interval_in_words(estimate)
@@ -124,10 +124,6 @@ def doubts(estimate: HumanEstimate) -> list[Sentence]:
         queries = count(own.without_ideal, "query", "queries")
         found.append(sentence("without_ideal", text, queries, are))
     return found
-
-
-def grades_by_people(estimate: HumanEstimate) -> str:
-    return f"Human grades for {count(estimate.corrected.graded, 'document')}"
 
 
 def ends(interval: Interval) -> str:

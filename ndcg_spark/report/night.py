@@ -246,12 +246,6 @@ class NightPage:
         return bool(self.night.kept_rows("ranked_documents"))
 
     @property
-    def can_explain(self) -> bool:
-        """Whether tonight's lists would show what moved, because the baseline also has lists."""
-        nights = self.baseline.nights
-        return not nights or any(night.kept_rows("ranked_documents") for night in nights)
-
-    @property
     def deepest(self) -> int | None:
         """The night's deepest cutoff; None if it was evaluated only on whole rankings."""
         return _deepest(self.scores)

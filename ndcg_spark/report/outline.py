@@ -31,6 +31,7 @@ from ndcg_spark.comparison.trend import History, Point, chained_stretch, metrics
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, COLUMNS, SCORES
 from ndcg_spark.errors import ConfigurationError, StorageError
 from ndcg_spark.gate.verdict import FAIL, PASS
+from ndcg_spark.nights.copies import Copy, copies_of_both_sides
 from ndcg_spark.nights.log import Night
 from ndcg_spark.nights.reader import earlier
 from ndcg_spark.report.labels import Labels
@@ -265,7 +266,7 @@ def deciding_result(night: Night) -> Mapping[str, Any] | None:
     if not verdict or verdict["verdict"] == PASS:
         return None
     if verdict["verdict"] == FAIL:
-        deciding = [row for row in results_of(night) if _fails_night(row)]
+        deciding = [row for row in results_of(night) if fails_night(row)]
     else:
         deciding = [row for row in results_of(night) if row["result"] != PASS]
     sentence = str(verdict["sentence"])
@@ -277,7 +278,7 @@ def deciding_result(night: Night) -> Mapping[str, Any] | None:
     return deciding[0]
 
 
-def _fails_night(result: Mapping[str, Any]) -> bool:
+def fails_night(result: Mapping[str, Any]) -> bool:
     """Whether a check failed that does not only warn."""
     return bool(result["result"] == FAIL and result["severity"] == FAIL)
 
@@ -324,19 +325,11 @@ def is_chain(shown: Outline) -> bool:
     return shown.baseline.is_reference and shown.over_change
 
 
-def needed_copies(shown: Outline) -> list[tuple[Night, str]]:
-    """The nights to rescore, each with the judgments that both sides of a change need."""
-    baseline = shown.baseline
+def needed_copies(shown: Outline) -> list[Copy]:
+    """The copies that both sides of a change of judgments need."""
     if not shown.over_change:
         return []
-    new = shown.night.row["judgments_fingerprint"]
-    old = baseline.nights[-1].row["judgments_fingerprint"]
-    pairs = [(shown.night, old)]
-    for night in baseline.nights:
-        for judgments in (new, old):
-            if judgments != night.row["judgments_fingerprint"]:
-                pairs.append((night, judgments))
-    return pairs
+    return copies_of_both_sides(shown.baseline.nights, shown.night)
 
 
 def _refuse_unknown_baseline(run: str, known: Collection[str]) -> None:

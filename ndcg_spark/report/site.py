@@ -75,7 +75,7 @@ def write_site(output: str, folder: Path, request: Request) -> None:
     _refuse_unknown(request, nights, history)
     site = _Site(history, request, place(output), folder)
     by_date: dict[str, list[Night]] = {}
-    for night in sorted(nights, key=_date_of):
+    for night in sorted(nights, key=operator.attrgetter("evaluated_on")):
         by_date.setdefault(night.evaluated_on, []).append(night)
     for date, of_date in by_date.items():
         site.write_page(date, of_date)
@@ -385,10 +385,6 @@ def _acknowledgements(nights: Sequence[Night]) -> list[Markup]:
         dates = (day(known.night.evaluated_on), day(known.until))
         found.append(marked(text, name_markup(known.night.dataset), *dates, known.reason))
     return found
-
-
-def _date_of(night: Night) -> str:
-    return night.evaluated_on
 
 
 class _Summary(NamedTuple):

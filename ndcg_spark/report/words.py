@@ -314,10 +314,7 @@ def slices(page: "NightPage") -> Sentence | None:
 
 def no_slice(page: "NightPage") -> Sentence | None:
     """That no slice stands out, if no other sentence says why the run changed."""
-    row = page.row
-    if not page.slices or not page.compares or row is None or is_unchanged(page):
-        return None
-    if _is_explained(page):
+    if not page.slices or page.row is None or is_unchanged(page) or _is_explained(page):
         return None
     if spread(page) or standing_out(page):
         return None

@@ -238,11 +238,7 @@ class View:
         return "".join(map(notebook_html, self.tables))
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(_text_of, self.tables))
-
-
-def _text_of(table: Table) -> str:
-    return "\n".join(plain_text(table))
+        return "\n\n".join("\n".join(plain_text(table)) for table in self.tables)
 
 
 def _csv_cell(column: str, value: Any) -> str:

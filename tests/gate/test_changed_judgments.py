@@ -5,6 +5,7 @@ import pytest
 from gates import N, copied, evaluate, fingerprint, gate, spread
 
 from ndcg_spark.comparison.differences import ComparisonOptions
+from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.gate.decide import rehearse
 from ndcg_spark.gate.needed import needed_copies
 from ndcg_spark.nights.log import committed
@@ -244,9 +245,9 @@ def test_what_is_needed_before_a_verdict(tmp_path):
     nights = committed(str(tmp_path))
     first, second, third, tonight = nights
     old, new = fingerprint(judgments(1)), fingerprint(judgments(2))
-    needed = needed_copies(held, tonight, nights)
+    needed = needed_copies(held, tonight, nights, ScoreCache())
     assert set(needed) == {(second, new), (third, new), (tonight, old)}
-    assert needed_copies(held, third, nights) == []
+    assert needed_copies(held, third, nights, ScoreCache()) == []
     assert first not in {night for night, _ in needed}
 
 

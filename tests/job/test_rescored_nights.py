@@ -14,10 +14,11 @@ from ndcg_spark.comparison.sources import NoCopyError, ScoreCache
 from ndcg_spark.config import NightConfig, validate
 from ndcg_spark.errors import ConfigurationError
 from ndcg_spark.job.explain_query import night_documents_to_judge
-from ndcg_spark.job.rescore import Wanted, make_copies, rescore
+from ndcg_spark.job.rescore import make_copies, rescore
 from ndcg_spark.nights.commit import Publication
 from ndcg_spark.nights.copies import (
     OF_HIGHEST_GRADE,
+    Copy,
     copy_path,
     judgments_path,
     kept_file,
@@ -121,7 +122,7 @@ def wanted_copies(nights):
         (night.dataset, night.evaluated_on): night.row["judgments_fingerprint"] for night in nights
     }
     other = dict(zip(DATES, reversed(DATES), strict=True))
-    return [Wanted(night, prints[night.dataset, other[night.evaluated_on]]) for night in nights]
+    return [Copy(night, prints[night.dataset, other[night.evaluated_on]]) for night in nights]
 
 
 @pytest.mark.slow

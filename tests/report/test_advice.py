@@ -117,13 +117,6 @@ def lost_before(page, run="hybrid", **fields):
     return {"outline": outline, **fields}
 
 
-def without_documents(page):
-    """The page of a night that has kept no documents."""
-    row = {**page.night.row, "files": '{"query_scores": {}}'}
-    night = dataclasses.replace(page.night, row=row)
-    return {"outline": dataclasses.replace(page.outline, night=night)}
-
-
 def dense_is_worse(page):
     compared = page.compared_with
     rows = {**compared.rows, "dense": {**compared.rows["dense"], "conclusion": "worse"}}
@@ -194,7 +187,6 @@ CASES = {
     "judge_aged": (with_unjudged, same),
     "look_at_others": (dense_is_worse, same),
     "judge_more_queries": (lambda page: cannot_tell(page, nights=[], run="dense"), cannot_tell),
-    "keep_documents": (without_documents, same),
     "find_out_why_judgments_changed": (rejudged, lambda page: rejudged(page, accepted="why not")),
     "restore_items": (verdict_of("other_items"), same),
     "accept_night": (same, lambda page: {"output": None}),

@@ -254,7 +254,7 @@ def write_night(output: Path, shop: Shop, at: int, held: GateConfig = GATE) -> V
     del own["files"]
     known = committed(str(output))
     tonight = publication.night("shop", own)
-    for night, other in needed_copies(held, tonight, known):
+    for night, other in needed_copies(held, tonight, known, ScoreCache()):
         scores = shop.scores(at_of(night), number_of(other))
         copied = _query_scores(shop, at_of(night), scores)
         keep_copy(night, other, pa.Table.from_pylist(copied, file_schema("query_scores")))
