@@ -398,7 +398,7 @@ def test_a_run_that_returns_nothing_for_some_queries_is_shown_though_another_is_
     index = Page(tmp_path / "site" / "index.html")
     assert [row[3] for row in index.rows if row[:1] and row[0].startswith("2026")] == [
         "late",
-        "new",
+        "hybrid",
         "hybrid",
         "hybrid",
     ]
