@@ -1,5 +1,7 @@
 """Several ids in one cell, best first, as submissions to competitions have them."""
 
+import itertools
+
 import listed
 import pandas as pd
 import pyarrow as pa
@@ -149,7 +151,7 @@ def test_what_is_no_cell_of_ids_is_refused(tmp_path, shape):
 BRACKETED = [{"query_id": q, "doc_id": str(docs)} for q, docs in LISTS.items()]
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "catalog"])
+@pytest.mark.parametrize("kind", on_spark(["csv", "parquet", "catalog"], "parquet", "catalog"))
 def test_lists_of_python_in_files_and_tables_are_refused(session, tmp_path, kind):
     if kind == "catalog":
         to_spark(pa.Table.from_pylist(BRACKETED)).createOrReplaceTempView("bracketed")
@@ -164,8 +166,14 @@ def test_lists_of_python_in_files_and_tables_are_refused(session, tmp_path, kind
         evaluated(config.validate(given, "test"))
 
 
-@pytest.mark.parametrize("kind", ["pandas", "pandas on the session", "Spark"])
-@pytest.mark.parametrize("name", ["results", "judgments", "exclude"])
+KINDS = ["pandas", "pandas on the session", "Spark"]
+NAMES = ["results", "judgments", "exclude"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    on_spark(itertools.product(KINDS, NAMES), ("Spark", "results"), ("Spark", "judgments")),
+)
 def test_lists_of_python_in_tables_are_refused(session, kind, name):
     cells = BRACKETED
     if name == "judgments":

@@ -6,6 +6,7 @@ import polars
 import pytest
 from evaluations import evaluated
 from input_files import judged, returned, written
+from sessions import on_spark
 from tool_files import GRADES, JUDGED, MEAN, QRELS, RANKED, RUN, SCORED, SCORES, lines
 
 from ndcg_spark import config, evaluate
@@ -131,7 +132,7 @@ def test_a_dataframe_with_the_names_of_a_tool_has_that_number(tool, kind):
     assert scores["ndcg"].tolist() == pytest.approx([MEAN], abs=1e-12)
 
 
-@pytest.mark.parametrize("tool", NAMES)
+@pytest.mark.parametrize("tool", on_spark(NAMES, "RecBole"))
 def test_a_dataframe_of_spark_with_the_names_of_a_tool_has_that_number(session, tool):
     tables = [
         session.createDataFrame(table, list(names))

@@ -65,8 +65,8 @@ def conventions(count):
     yield Convention(gain="judged", negative="keep", ideal="retrieved", ties="best")
     unseen = {(option, str(value)) for option, values in OPTION_VALUES.items() for value in values}
     while count > 0 or unseen:
-        # Of some, the one with the most values that are new.
-        some = [random_convention(chance) for _ in range(20)]
+        # Of many, the one with the most values that are new, so that few have them all.
+        some = [random_convention(chance) for _ in range(100)]
         convention, has = max(some, key=lambda one: len(one[1] & unseen))
         yield convention
         unseen, count = unseen - has, count - 1

@@ -236,7 +236,7 @@ QUERIES = 60
 @pytest.mark.parametrize("with_ranks", [True, False])
 @pytest.mark.parametrize(
     "options",
-    on_spark(OPTIONS, {}, {"score_precision": "float32"}, {"order": "rank", "ties": "best"}),
+    on_spark(OPTIONS, {}, {"order": "rank", "ties": "best"}),
     ids=str,
 )
 def test_scores_are_the_same_without_what_is_skipped(session, monkeypatch, options, with_ranks):
