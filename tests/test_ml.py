@@ -520,7 +520,7 @@ def test_lists_have_the_mean_or_the_refusal_of_evaluate(session, thorough, side)
     random = Random(11)  # noqa: S311  # the same
     odd_entries = ODD_ENTRIES * (6 if thorough else 1)
     if sessions.choice == "spark" and not thorough:
-        odd_entries = ODD_ENTRIES[0 if side == "label" else 2 :: 5]
+        odd_entries = ODD_ENTRIES[0 if side == "label" else 2 :: 9]
     for odd in odd_entries:
         list_case(session, random, odd, side)
 
@@ -530,7 +530,7 @@ def test_rows_have_the_mean_or_the_refusal_of_evaluate(session, thorough):
     random = Random(7)  # noqa: S311  # cases that repeat are what is wanted
     odd_rows = ODD_ROWS * (6 if thorough else 1)
     if sessions.choice == "spark" and not thorough:
-        odd_rows = ODD_ROWS[::7]
+        odd_rows = ODD_ROWS[::11]
     for odd in odd_rows:
         long_case(session, random, odd)
 

@@ -12,7 +12,7 @@ from input_files import judged, written
 from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, to_spark
 from pyarrow import parquet
 from pyspark.errors import PySparkException
-from sessions import on_spark
+from sessions import alternated, on_spark, paired
 from tables import assert_table
 
 from ndcg_spark import config, evaluate
@@ -41,12 +41,14 @@ def write(path, cells):
     return written(path, "\n".join([f"customer_id{separator}prediction", *lines, ""]))
 
 
+FILES = ["run.csv", "run.csv.gz", "run.tsv", "run.parquet"]
+
+
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
-    "name",
-    on_spark(["run.csv", "run.csv.gz", "run.tsv", "run.parquet"], "run.csv", "run.parquet"),
+    ("separator", "name"),
+    on_spark(paired(BETWEEN, FILES), ("comma", "run.csv.gz"), ("semicolon", "run.parquet")),
 )
-@pytest.mark.parametrize("separator", on_spark(BETWEEN, "semicolon"))
 def test_a_file_of_cells_has_the_number_of_the_definition(tmp_path, name, separator):
     cells = rows(BETWEEN[separator])
     run = write(tmp_path / name, cells)
@@ -112,8 +114,7 @@ def test_an_id_with_a_blank_is_never_split_without_being_asked(engine, tmp_path)
     assert_table(table, "doc_id string", *((" ".join(docs),) for docs in LISTS.values()))
 
 
-@pytest.mark.parametrize("name", ["run.csv", "run.parquet"])
-@pytest.mark.parametrize("separator", BETWEEN)
+@pytest.mark.parametrize(("separator", "name"), alternated(BETWEEN, ["run.csv", "run.parquet"]))
 def test_cells_that_look_like_several_ids_are_told_how_to_split_them(tmp_path, name, separator):
     run = write(tmp_path / name, rows(BETWEEN[separator].strip() or " "))
     options = [f"--column=results.{ours}={theirs}" for ours, theirs in COLUMNS.items()]

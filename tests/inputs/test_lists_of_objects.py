@@ -11,7 +11,7 @@ import pytest
 from commands import command_line
 from input_files import judged, returned, written
 from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, score_at, to_spark, write
-from sessions import on_spark, paired
+from sessions import alternated, on_spark, paired
 from tables import assert_table
 
 from ndcg_spark.errors import InputError
@@ -238,8 +238,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", ["run.jsonl", "run.parquet"])
-@pytest.mark.parametrize("shape", REFUSED)
+@pytest.mark.parametrize(("shape", "name"), alternated(REFUSED, ["run.jsonl", "run.parquet"]))
 def test_what_may_be_read_in_two_ways_is_refused_with_what_to_write(tmp_path, shape, name):
     row, words = REFUSED[shape]
     run = write(tmp_path / name, [row])
