@@ -104,7 +104,7 @@ def test_a_file_of_a_tool_has_the_number_of_the_definition(tmp_path, tool, name)
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("tool", "kind"),
-    on_spark(paired(TOOLS, TABLES), ("LlamaIndex", "Spark"), ("ids alone", "Spark")),
+    on_spark(paired(TOOLS, TABLES), ("LlamaIndex", "Spark")),
 )
 def test_a_table_of_the_same_rows_has_the_same_number(tool, kind):
     assert ndcg_of(TABLES[kind](TOOLS[tool]())) == pytest.approx(expected(), abs=1e-12)
