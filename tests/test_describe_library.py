@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 import shown
 from pyarrow import parquet
+from sessions import on_spark
 
 from ndcg_spark import describe, evaluate, latex
 from ndcg_spark.convention.measures import catalog_definitions
@@ -67,7 +68,7 @@ def check(view, shop, options):
             assert row[name] == pytest.approx(sum(values) / len(values), abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", on_spark(KINDS, "Spark"))
 @pytest.mark.filterwarnings("ignore:items")
 def test_results_of_any_kind_are_described(session, shop, kind, tmp_path):
     results = KINDS[kind](results_of(shop), session, tmp_path)
@@ -75,7 +76,7 @@ def test_results_of_any_kind_are_described(session, shop, kind, tmp_path):
     check(describe(results, CUTOFFS, measures=ALL, items=items, items_users=shop.users), shop, {})
 
 
-@pytest.mark.parametrize("kind", ["pandas", "Spark"])
+@pytest.mark.parametrize("kind", on_spark(["pandas", "Spark"], "Spark"))
 def test_items_that_the_table_does_not_know_are_a_warning(session, kind, tmp_path):
     table = pa.table({"query_id": ["u"], "doc_id": ["new"], "score": [1.0]})
     results = KINDS[kind](table, session, tmp_path)
@@ -84,7 +85,7 @@ def test_items_that_the_table_does_not_know_are_a_warning(session, kind, tmp_pat
     assert view.to_pandas()["coverage"].item() == 0.0
 
 
-@pytest.mark.parametrize("kind", ["pandas", "Spark"])
+@pytest.mark.parametrize("kind", on_spark(["pandas", "Spark"], "Spark"))
 def test_what_is_excluded_is_not_shown(session, kind, tmp_path):
     columns = {"query_id": ["u", "u", "v"], "doc_id": ["a", "b", "a"], "score": [2.0, 1.0, 1.0]}
     results = KINDS[kind](pa.table(columns), session, tmp_path)
@@ -120,7 +121,7 @@ def two_firsts(merged, single):
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "rank"])
 
 
-@pytest.mark.parametrize("kind", ["pandas", "Spark"])
+@pytest.mark.parametrize("kind", on_spark(["pandas", "Spark"], "Spark"))
 def test_two_results_of_rank_1_in_some_lists_are_a_warning(session, kind, tmp_path):
     table = pa.Table.from_pandas(two_firsts(merged=1, single=1))
     results = KINDS[kind](table, session, tmp_path)
@@ -159,6 +160,7 @@ def test_the_best_of_a_document_is_kept_if_the_convention_says_so(session):
     assert row["items"] == 1.0
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("kind", ["pandas", "Spark"])
 @pytest.mark.parametrize(
     ("asked", "reason"),
@@ -175,6 +177,7 @@ def test_what_cannot_be_described_is_said(session, kind, asked, reason, tmp_path
         describe(results, 5, **asked)
 
 
+@pytest.mark.embedded
 def test_a_view_says_what_the_numbers_are(session):
     used = [("u", "a"), ("v", "b"), ("v", "c")]
     view = describe({"u": ["a", "b"], "v": ["a", "c"]}, 2, interactions=used)
@@ -209,6 +212,7 @@ def test_why_a_measure_of_the_catalog_has_no_value_is_not_told_of_grades():
         evaluate({"u": {"a": 1}}, {"u": {"a": 1.0}}, 1, measures="ndcg personalization")
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("has_session", [False, True])
 @pytest.mark.parametrize(
     ("given", "reason"),
@@ -227,6 +231,7 @@ def test_what_files_refuse_is_refused_for_sessions(session, has_session, given, 
         describe({"u": ["a"]}, 1, **asked)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("has_session", [False, True])
 def test_an_evaluation_has_no_date_in_the_future(session, has_session):
     asked = {"session": session} if has_session else {}

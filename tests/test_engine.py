@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import io
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +23,7 @@ import pytest
 import serverless
 import servers
 import sessions
+from programs import forked
 from pyspark.errors import AnalysisException
 
 from ndcg_spark import engine, errors
@@ -32,8 +35,8 @@ ROOT = Path(__file__).parents[1]
 COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
 
 
-def answer_of(choices, program=COUNT, **environment):
-    """What a program prints with each of these engines open, in one process, or the error that it ends with."""
+def with_engines(choices, program):
+    """A program that runs another with each of these engines open, or prints that one is refused."""
     lines = [
         "from ndcg_spark.engine import open_engine",
         "from ndcg_spark.errors import EngineError",
@@ -44,15 +47,35 @@ def answer_of(choices, program=COUNT, **environment):
         "except EngineError as error:",
         "    print('refused:', error)",
     ]
-    clean = {
-        name: value
-        for name, value in sessions.environment().items()
-        if name not in ("SPARK_REMOTE", "JAVA_HOME")
-    }
-    environment = {**clean, **servers.QUICK_SPARK, **environment}
-    command = [sys.executable, "-c", "\n".join(lines)]
+    return "\n".join(lines)
+
+
+#: What would choose another engine than a test says.
+CHOOSING = ("SPARK_REMOTE", "JAVA_HOME", "SPARK_CONNECT_MODE_ENABLED")
+
+
+def run_with(program, environment):
+    """Run a program with these variables of the environment, in a process of its own."""
+    for name in CHOOSING:
+        os.environ.pop(name, None)
+    os.environ.update(environment)
+    exec(program, {})  # noqa: S102  # a program of these tests
+
+
+def answer_of(choices, program=COUNT, **environment):
+    """What a program prints with each of these engines open, in one process, or the error that it ends with."""
+    whole = with_engines(choices, program)
+    if "spark" not in choices.split():
+        done = forked(run_with, whole, environment, cwd=ROOT)
+        return done.stdout.strip() or done.stderr[-2000:]
+    clean = {name: value for name, value in sessions.environment().items() if name not in CHOOSING}
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=180
+        [sys.executable, "-c", whole],
+        env={**clean, **servers.QUICK_SPARK, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
     )
     return done.stdout.strip() or done.stderr[-2000:]
 
@@ -66,9 +89,7 @@ def sail_server(tmp_path_factory):
         yield f"sc://127.0.0.1:{port}"
 
 
-@pytest.mark.parametrize("choice", ["spark", "embedded"])
-def test_a_session_is_running_in_every_thread_until_it_is_stopped(choice):
-    program = """
+THREADS = """
 from concurrent.futures import ThreadPoolExecutor
 from ndcg_spark.engine import running_session
 def kinds():
@@ -78,29 +99,37 @@ with ThreadPoolExecutor(1) as pool:
     print(pool.submit(kinds).result())
     engine.session.stop()
     print(pool.submit(running_session).result(), running_session())"""
-    assert answer_of(choice, program) == "(True, True)\nNone None"
 
 
-PARTITIONS = """
-import os, re, io, contextlib
-from ndcg_spark.engine import open_engine
-for partitions in (3, 5, None):
-    said = io.StringIO()
-    with open_engine("embedded", partitions=partitions) as engine, contextlib.redirect_stdout(said):
-        engine.session.range(9).groupBy("id").count().explain()
-    print(*re.findall(r"Hash.*?, (\\d+)\\)", said.getvalue()))
-"""
+def test_a_session_is_running_in_every_thread_until_it_is_stopped():
+    assert answer_of("embedded", THREADS) == "(True, True)\nNone None"
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_local_spark_runs_in_every_thread_too_whatever_server_the_environment_names():
+    answer = answer_of("embedded spark", f"{COUNT}\n{THREADS}", SPARK_REMOTE="sc://127.0.0.1:9")
+    expected = [f"{kind} True 3\n(True, True)\nNone None" for kind in ("embedded", "spark")]
+    assert answer == "\n".join(expected)
+
+
+def print_partitions(chosen):
+    os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)
+    if chosen is not None:
+        os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = chosen
+    os.sched_getaffinity = lambda _: {0, 1}
+    for partitions in (3, 5, None):
+        said = io.StringIO()
+        opened = engine.open_engine("embedded", partitions=partitions)
+        with opened as one, contextlib.redirect_stdout(said):
+            one.session.range(9).groupBy("id").count().explain()
+        print(*re.findall(r"Hash.*?, (\d+)\)", said.getvalue()))  # noqa: T201
 
 
 @pytest.mark.parametrize(("chosen", "found"), [(None, [3, 5, 16]), ("7", [7, 7, 7])])
 def test_each_embedded_engine_has_its_own_number_of_partitions_or_the_users(chosen, found):
-    environment = {**sessions.environment(), "SAIL_EXECUTION__DEFAULT_PARALLELISM": chosen}
-    environment = {name: value for name, value in environment.items() if value is not None}
-    program = f"import os; os.sched_getaffinity = lambda _: {{0, 1}}\n{PARTITIONS}"
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
-    assert list(map(int, done.stdout.split())) == found
+    done = forked(print_partitions, chosen, cwd=ROOT)
+    assert list(map(int, done.stdout.split())) == found, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -113,18 +142,7 @@ def test_each_embedded_engine_has_its_own_number_of_partitions_or_the_users(chos
             "refused: engine: spark-submit brings its own Spark",
         ),
         # A proxy for web pages is not asked for the engine.
-        pytest.param(
-            "embedded",
-            {"http_proxy": "http://127.0.0.1:9"},
-            "embedded True 3",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            "embedded spark",
-            {"SPARK_REMOTE": "sc://127.0.0.1:9"},
-            "embedded True 3\nspark True 3",
-            marks=[pytest.mark.slow, pytest.mark.spark],
-        ),
+        ("embedded", {"http_proxy": "http://127.0.0.1:9"}, "embedded True 3"),
         pytest.param(
             "auto",
             {"SPARK_REMOTE": "sc://127.0.0.1:9/;token=secret;x-api-key=hidden"},
@@ -292,13 +310,14 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("is_archive", "door"), [*((False, door) for door in DOORS), (True, "job"), (True, "worker")]
-)
-def test_spark_3_is_refused_with_exit_code_2_and_what_to_do(door, is_archive, old_spark):
+#: The doors whose Spark is in an archive, as YARN gives it to a driver of its own.
+IN_ARCHIVES = ("job", "worker")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_spark_3_is_refused_with_exit_code_2_and_what_to_do(door, old_spark):
     where = old_spark
-    if is_archive:
-        # As YARN gives it to a driver of its own.
+    if door in IN_ARCHIVES:
         where = Path(shutil.make_archive(str(old_spark / "pyspark"), "zip", old_spark, "pyspark"))
     path = os.pathsep.join([str(where), str(ROOT)])
     done = subprocess.run(
@@ -454,16 +473,14 @@ print(engine.session.range(3).count())
     assert answer_of("embedded", knocking).splitlines() == ["b''", str(bytes(2)), "3"]
 
 
+def open_unguarded():
+    engine.port_guard.start = lambda server: server.start(background=True) or threading.Event()
+    engine.open_engine("embedded").__enter__()
+
+
 @pytest.mark.slow
 def test_an_embedded_engine_that_is_not_guarded_is_refused():
-    unguarded = """import threading
-from ndcg_spark.engine import open_engine, port_guard
-port_guard.start = lambda server: server.start(background=True) or threading.Event()
-open_engine("embedded").__enter__()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", unguarded], capture_output=True, text=True, check=False, timeout=60
-    )
+    done = forked(open_unguarded, cwd=ROOT)
     assert (
         "EngineError: engine: the embedded engine accepts connections past its guard" in done.stderr
     )

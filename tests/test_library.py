@@ -492,7 +492,8 @@ def test_attributes_of_queries_cut_the_scores_into_slices():
     }
 
 
-@pytest.mark.parametrize("spark", on_spark([False, True], True))
+@pytest.mark.embedded
+@pytest.mark.parametrize("spark", [False, True])
 def test_scores_are_compared_in_their_slices_unless_others_are_given(session, spark):
     size, options = (
         pd.Series(["big"], pd.Index(["1"], name="user"), name="size"),
@@ -622,15 +623,28 @@ assert "pyspark" not in sys.modules and "pysail" not in sys.modules
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
-def test_dataframes_of_spark_stay_lazy_until_pandas_is_asked_for(session):
-    rows = session.createDataFrame(pa.table(COLUMNS))
-    packed = session.createDataFrame(pa.table({"user": [1], "recommendations": RECOMMENDED}))
-    for results in (rows, packed, {"r": rows.drop("run")}):
-        scores = evaluate(JUDGED, results, 10, "trec_eval", measures="ndcg AP")
-        (row,) = scores.query_scores.where("cutoff = 10").collect()
-        assert row["ndcg"] == pytest.approx(EXPECTED)
-        assert scores.to_pandas() is scores.to_pandas()
-        assert scores.to_pandas().table().loc[row["run"]].tolist() == [pytest.approx(EXPECTED), 1]
+#: Results as DataFrames.
+DATAFRAMES = {
+    "rows": lambda session: session.createDataFrame(pa.table(COLUMNS)),
+    "lists": lambda session: session.createDataFrame(
+        pa.table({"user": [1], "recommendations": RECOMMENDED})
+    ),
+    "runs": lambda session: {"r": session.createDataFrame(pa.table(COLUMNS)).drop("run")},
+}
+
+
+@pytest.mark.parametrize("kind", on_spark(DATAFRAMES, "lists"))
+def test_dataframes_of_spark_stay_lazy_until_pandas_is_asked_for(session, kind):
+    scores = evaluate(JUDGED, DATAFRAMES[kind](session), 10, "trec_eval", measures="ndcg AP")
+    (row,) = scores.query_scores.where("cutoff = 10").collect()
+    assert row["ndcg"] == pytest.approx(EXPECTED)
+    assert scores.to_pandas() is scores.to_pandas()
+    assert scores.to_pandas().table().loc[row["run"]].tolist() == [pytest.approx(EXPECTED), 1]
+
+
+@pytest.mark.embedded
+def test_other_functions_and_options_take_dataframes_of_spark(session):
+    rows, packed = (DATAFRAMES[kind](session) for kind in ("rows", "lists"))
     assert compare_lists(rows, RETURNED, baseline="r")["rbo"].tolist() == [1]
     excluded = evaluate(
         JUDGED, rows, 10, "trec_eval", exclude={"query_id": ["1"], "doc_id": ["12"]}, run="mine"
@@ -653,7 +667,7 @@ def test_ids_that_never_meet_are_a_warning_when_spark_has_computed(session, pres
 @pytest.mark.parametrize(
     "preset", on_spark(["trec_eval", "standard missing_query=skip"], "trec_eval")
 )
-@pytest.mark.parametrize("unjudged", [1, 2])
+@pytest.mark.parametrize("unjudged", on_spark([1, 2], 2))
 def test_ids_that_seldom_meet_are_a_warning_too(session, preset, unjudged):
     judged, returned = (
         dict.fromkeys("1abc", JUDGED["1"]),

@@ -40,25 +40,28 @@ def test_a_literal_of_a_number_is_exact(session):
 
 @pytest.mark.classic
 @pytest.mark.parametrize(
-    ("setting", "changed"),
+    "changed",
     [
-        ("spark.sql.parser.escapedStringLiterals", "true"),
-        ("spark.sql.ansi.enabled", "false"),
-        ("spark.sql.ansi.doubleQuotedIdentifiers", "true"),
+        {"spark.sql.parser.escapedStringLiterals": "true", "spark.sql.ansi.enabled": "false"},
+        # Only the SQL of ANSI has it.
+        {"spark.sql.ansi.doubleQuotedIdentifiers": "true"},
     ],
+    ids=" ".join,
 )
-def test_an_evaluation_is_the_same_whatever_a_session_makes_of_sql(session, setting, changed):
+def test_an_evaluation_is_the_same_whatever_a_session_makes_of_sql(session, changed):
     judged = {"query_id": ["it's\\"] * 2, "doc_id": ["2", "10"], "relevance": [" 1", "x"]}
     returned = {"query_id": ["it's\\"] * 2, "doc_id": ["2", "10"], "score": [0.5, 0.5]}
     tables = [session.createDataFrame(pa.table(columns)) for columns in (judged, returned)]
-    session.conf.set(setting, changed)
+    for setting, value in changed.items():
+        session.conf.set(setting, value)
     try:
         scores = evaluate(
             *tables, 2, ties="doc_id_num_desc", grades={"1": 1, "x": 0}, dataset="'\\"
         )
         row = scores.query_scores.collect()[0]
     finally:
-        session.conf.unset(setting)
+        for setting in changed:
+            session.conf.unset(setting)
     assert (row["dataset"], row["query_id"]) == ("'\\", "it's\\")
     # As numbers, 10 comes before 2.
     assert row["ndcg"] == pytest.approx((1 / math.log2(3)) / 1, abs=1e-15)

@@ -9,7 +9,7 @@ from checked import settings, tables_of
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
-from sessions import many, on_spark
+from sessions import many, on_spark, paired
 from tables import assert_rows, judgment, judgments, result, results, table
 
 from ndcg_spark import Convention
@@ -50,17 +50,18 @@ OF_SIGNS = [("relevance_negative", judgment, "relevance", ["-1", "0"], 1)]
 OF_RANKS = [("rank_is_no_rank", result, "rank", [0, -1, None, 2**31 - 1], 3)]
 
 
-@pytest.mark.parametrize(
-    ("cases", "options"),
-    [
-        (BAD_ROWS, {}),
-        (OF_GAINS, {"negative": "keep", "gain": {-4: -1, 1: 1}}),
-        (OF_SIGNS, {"negative": "error"}),
-        (OF_RANKS, {"order": "rank"}),
-    ],
-    ids=["without options", "gains", "signs", "ranks"],
-)
-def test_bad_rows_are_counted_and_left_out(session, cases, options):
+#: By name, bad rows and the options under which they are bad.
+UNDER = {
+    "standard": (BAD_ROWS, {}),
+    "gains": (OF_GAINS, {"negative": "keep", "gain": {-4: -1, 1: 1}}),
+    "signs": (OF_SIGNS, {"negative": "error"}),
+    "ranks": (OF_RANKS, {"order": "rank"}),
+}
+
+
+@pytest.mark.parametrize("name", on_spark(UNDER, "standard", "ranks"))
+def test_bad_rows_are_counted_and_left_out(session, name):
+    cases, options = UNDER[name]
     rows = {judgment: [judgment()], result: [result(rank=1)]}
     bad = {judgment: 0, result: 0}
     for _, make, column, values, count in cases:
@@ -147,15 +148,16 @@ def test_queries_are_counted_by_dataset_and_run(session):
     assert checked.counts(2)["missing_queries"] == 1 + 1 + 1
 
 
-@pytest.mark.parametrize(
-    ("named", "added"),
-    [
-        ([(None, "a")], []),
-        ([(None, "b")], [("web", "b"), ("shop", "b")]),
-        ([("web", "a"), ("shop", "a")], [("shop", "a")]),
-        ([("web", "c")], [("web", "c")]),
-    ],
-)
+#: Names of runs by files, and which runs they add.
+NAMED = [
+    ([(None, "a")], []),
+    ([(None, "b")], [("web", "b"), ("shop", "b")]),
+    ([("web", "a"), ("shop", "a")], [("shop", "a")]),
+    ([("web", "c")], [("web", "c")]),
+]
+
+
+@pytest.mark.parametrize(("named", "added"), on_spark(NAMED, NAMED[1]))
 def test_runs_of_files_without_rows_are_runs(session, named, added):
     judged = [judgment(dataset=name) for name in ("web", "shop")]
     returned = [result(dataset="web", run="a"), result(dataset="shop", run="z")]
@@ -217,7 +219,7 @@ DOCUMENTS = st.lists(
 
 @pytest.mark.slow
 @given(DOCUMENTS, DOCUMENTS, st.randoms())
-@hypothesis.settings(max_examples=many(15, 5, 100), deadline=None)
+@hypothesis.settings(max_examples=many(15, 2, 100), deadline=None)
 def test_fingerprints_are_of_the_rows(session, one, other, chance):
     def fingerprint(rows):
         made = [judgment("good"), *(judgment(*row) for row in rows)]
@@ -243,20 +245,20 @@ def test_every_row_of_a_list_is_in_its_fingerprint(session):
 
 
 RANKED = [result(rank=1), result("d2", rank=1)]
+DUPLICATES = [
+    ([judgment()] * 2, [result()], {}, True),
+    ([judgment()] * 2, [result()], {"judgment_duplicates": "max"}, False),
+    ([judgment()], [result()] * 2, {}, True),
+    ([judgment()], [result()] * 2, {"duplicates": "best"}, False),
+    ([judgment()], [result(), result(run="s"), result(query_id="q2")], {}, False),
+    ([judgment()], RANKED, {}, False),
+    ([judgment()], RANKED, {"order": "rank"}, True),
+    ([judgment()], [result(rank=1)] * 2, {"order": "rank", "duplicates": "best"}, False),
+]
 
 
 @pytest.mark.parametrize(
-    ("judged", "returned", "options", "is_refused"),
-    [
-        ([judgment()] * 2, [result()], {}, True),
-        ([judgment()] * 2, [result()], {"judgment_duplicates": "max"}, False),
-        ([judgment()], [result()] * 2, {}, True),
-        ([judgment()], [result()] * 2, {"duplicates": "best"}, False),
-        ([judgment()], [result(), result(run="s"), result(query_id="q2")], {}, False),
-        ([judgment()], RANKED, {}, False),
-        ([judgment()], RANKED, {"order": "rank"}, True),
-        ([judgment()], [result(rank=1)] * 2, {"order": "rank", "duplicates": "best"}, False),
-    ],
+    ("judged", "returned", "options", "is_refused"), on_spark(DUPLICATES, *DUPLICATES[::2])
 )
 def test_duplicates(session, judged, returned, options, is_refused):
     checked = tables_of(session, judged, returned, convention=options)
@@ -311,19 +313,18 @@ def test_ranks_that_do_not_contradict_scores(session, lists, files):
     assert len(check_lists(session, lists, files).result_counts.runs) == len(lists)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "files", "words"),
-    [
-        (RISING, 1, "contradict"),
-        (RISING_FROM_0, 1, "contradict"),
-        (AGAIN, 0, "rank 1"),
-        (AGAIN, 2, "rank 1"),
-        (AGAIN_FROM_0, 2, "rank 1"),
-        (ONLY_FIRST, 2, "rank 1"),
-    ],
-)
-def test_ranks_that_contradict_scores(session, pairs, files, words):
-    with pytest.raises(InputError, match=words):
+def test_ranks_that_contradict_scores(session):
+    with pytest.raises(InputError, match=r"contradict each other in all lists of 2 run"):
+        check_lists(session, [FALLING, RISING, RISING_FROM_0], 1)
+
+
+#: Runs of two files as one list, and in how many files they are found.
+MERGED = [(AGAIN, 0), (AGAIN, 2), (AGAIN_FROM_0, 2), (ONLY_FIRST, 2)]
+
+
+@pytest.mark.parametrize(("pairs", "files"), on_spark(MERGED, *MERGED[2:]))
+def test_ranks_of_two_lists_in_one(session, pairs, files):
+    with pytest.raises(InputError, match="rank 1"):
         check_lists(session, [FALLING, pairs], files)
 
 
@@ -332,9 +333,6 @@ def test_ranks_that_contradict_scores_count_nothing_where_the_order_is_chosen(se
     check_lists(session, lists, 2, convention={"order": "score"})
     counts = check_lists(session, lists[:2], 1, convention="trec_eval").result_counts
     assert [run.reversed_lists for run in counts.runs] == [1, 1]
-
-
-SWAPPED = [(9, 1.0), (8, 2.0), (7, 3.0)]
 
 
 #: Fused scores, ranks that nobody has given, and lists that prove nothing.
@@ -347,31 +345,36 @@ NOT_SWAPPED = {
 }
 
 
-@pytest.mark.parametrize("pairs", NOT_SWAPPED.values(), ids=NOT_SWAPPED)
 @pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "trec_eval"))
-def test_score_and_rank_that_are_not_swapped_are_taken(session, pairs, preset):
-    check_lists(session, [pairs], 1, convention=preset)
+def test_score_and_rank_that_are_not_swapped_are_taken(session, preset):
+    check_lists(session, NOT_SWAPPED.values(), 1, convention=preset)
 
 
-@pytest.mark.parametrize("pairs", [SWAPPED, [(7, 0.0), (4, 1.0), (1, 2.0)]])
 @pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "trec_eval"))
-def test_score_and_rank_that_are_swapped_are_refused(session, pairs, preset):
-    with pytest.raises(InputError, match="swapped"):
-        check_lists(session, [pairs], 1, convention=preset)
-    check_lists(session, [pairs], 1, convention={"preset": preset, "order": "score"})
+def test_score_and_rank_that_are_swapped_are_refused(session, preset):
+    lists = [[(9, 1.0), (8, 2.0), (7, 3.0)], [(7, 0.0), (4, 1.0), (1, 2.0)]]
+    with pytest.raises(InputError, match=r"swapped in most lists of 2 run"):
+        check_lists(session, lists, 1, convention=preset)
+    check_lists(session, lists, 1, convention={"preset": preset, "order": "score"})
+
+
+#: Ranks of each type, and how many are no whole numbers.
+RANKS = {
+    "double": ([1.0, 2.5, None, float("nan")], 1),
+    "text": (["1", "9.5", None, "x"], 2),
+    "text of whole numbers": (["1.0", "-3", "", "2"], 0),
+    "whole": ([1, -5, None, 2**40], 0),
+}
 
 
 @pytest.mark.parametrize(
-    ("ranks", "bad"),
-    [
-        (pa.array([1.0, 2.5, None, float("nan")]), 1),
-        (pa.array(["1", "9.5", None, "x"]), 2),
-        (pa.array(["1.0", "-3", "", "2"]), 0),
-        (pa.array([1, -5, None, 2**40]), 0),
-    ],
+    ("kind", "preset"),
+    on_spark(
+        paired(RANKS, ["standard", "trec_eval"]), ("double", "standard"), ("text", "standard")
+    ),
 )
-@pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "standard"))
-def test_a_rank_is_a_whole_number_even_where_scores_decide(session, ranks, bad, preset):
+def test_a_rank_is_a_whole_number_even_where_scores_decide(session, kind, preset):
+    ranks, bad = RANKS[kind]
     ids = {"query_id": ["q1"] * 4, "run": ["r"] * 4, "doc_id": ["a", "b", "c", "d"]}
     rows = session.createDataFrame(pa.table({**ids, "score": [4.5, 3.0, 2.0, 1.0], "rank": ranks}))
     checked = tables_of(session, [judgment()], rows, convention=preset)
@@ -450,19 +453,20 @@ def test_a_dataset_without_results():
     )
 
 
-@pytest.mark.parametrize(
-    ("grades", "is_said"),
-    [
-        ([0, 1, 2, 3] * 5 + [33], True),
-        ([0, 1] * 5 + [11] * 5, True),
-        ([0, 1, 2, 3] * 5 + [33] * 6, False),
-        ([0, 1, 2, 3] * 5 + [9], False),
-        # Clicks have no scale.
-        ([0, 1, 8, 30, 1000], False),
-        ([0, 33], False),
-        ([0, 1, 5], False),
-    ],
-)
+#: Grades, and whether the highest is far above the others.
+FAR = [
+    ([0, 1, 2, 3] * 5 + [33], True),
+    ([0, 1] * 5 + [11] * 5, True),
+    ([0, 1, 2, 3] * 5 + [33] * 6, False),
+    ([0, 1, 2, 3] * 5 + [9], False),
+    # Clicks have no scale.
+    ([0, 1, 8, 30, 1000], False),
+    ([0, 33], False),
+    ([0, 1, 5], False),
+]
+
+
+@pytest.mark.parametrize(("grades", "is_said"), on_spark(FAR, FAR[0], FAR[2]))
 def test_a_grade_far_above_the_scale_of_the_others_is_mentioned(session, grades, is_said):
     rows = [judgment(f"d{at}", float(grade)) for at, grade in enumerate(grades)]
     counts = count_judgments(judgments(session, rows), F.lit(None).cast("string"))

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from commands import command_line
 from programs import forked
+from sessions import paired
 
 from ndcg_spark import evaluate
 from ndcg_spark.engine import open_engine, require_read_values
@@ -104,8 +105,7 @@ def hidden(folder, name, writer):
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("writer", footers.WRITERS)
-@pytest.mark.parametrize("name", HIDDEN)
+@pytest.mark.parametrize(("name", "writer"), paired(HIDDEN, footers.WRITERS))
 def test_values_that_a_footer_does_not_tell_are_refused(engine, tmp_path, name, writer):
     judgments, results = hidden(tmp_path, name, writer)
     settings = {"judgments": {"path": judgments}, "results": {"path": results}}

@@ -13,7 +13,7 @@ from commands import command_line
 from evaluations import evaluated
 from input_files import judged, rows, written
 from pyarrow import parquet as pq
-from sessions import on_spark
+from sessions import on_spark, paired
 from tables import assert_table
 
 from ndcg_spark import (
@@ -120,18 +120,14 @@ TEXTS = [name for name, (content, _) in FILES.items() if isinstance(content, str
 def test_every_file_has_the_grades_of_its_labels(engine, tmp_path, name):
     content, more = FILES[name.removesuffix(".gz")]
     source = judged(engine, written(tmp_path / name, content), grades=ESCI, **more)
-    assert rows(source, "query_id", "doc_id", "relevance") == sorted(GRADED, key=repr)
-
-
-@pytest.mark.embedded
-@pytest.mark.parametrize("name", FILES)
-def test_what_is_read_without_the_engine_has_them_too(engine, tmp_path, name):
-    content, more = FILES[name]
-    source = judged(engine, written(tmp_path / name, content), grades=ESCI, **more)
-    found = [
+    columns = "query_id string, doc_id string, relevance double"
+    read = source.table.selectExpr("string(query_id) as query_id", "doc_id", "relevance")
+    assert_table(read, columns, *((*row[:2], float(row[2])) for row in GRADED))
+    # What is looked up in the files without the engine has them too.
+    stored = [
         (row["query_id"], row["doc_id"], row["relevance"]) for row in source.stored.of_queries("12")
     ]
-    assert sorted(found) == sorted(GRADED)
+    assert sorted(stored) == sorted(GRADED)
 
 
 def test_the_highest_grade_is_found_again_without_the_engine(engine, tmp_path):
@@ -140,7 +136,7 @@ def test_the_highest_grade_is_found_again_without_the_engine(engine, tmp_path):
         assert max(source.stored.values("relevance")) == max(ESCI.values())
 
 
-@pytest.mark.parametrize("name", on_spark(FILES, *READ_ALIKE))
+@pytest.mark.parametrize("name", on_spark(FILES, "structs.parquet"))
 def test_the_fingerprint_is_that_of_the_grades(engine, tmp_path, name):
     content, more = FILES[name]
     text = judged(engine, written(tmp_path / name, content), grades=ESCI, **more)
@@ -230,16 +226,16 @@ def test_labels_without_grades_are_refused_with_the_labels_that_were_found(sessi
         assert "grades={'C': GRADE, 'E': GRADE, 'I': GRADE, 'S': GRADE}" in str(error)
 
 
-@pytest.mark.parametrize(
-    ("grades", "why"),
-    [
-        # Of too many kinds, a decimal comma, no value at all, and one wrong grade among numbers.
-        ([f"label{at}" for at in range(13)], "correct"),
-        (["1,5", "2,5"], "decimals with a point"),
-        (["NaN", "NaN"], "correct"),
-        (["1", "2", "E"], "correct"),
-    ],
-)
+NO_LABELS = [
+    # Of too many kinds, a decimal comma, no value at all, and one wrong grade among numbers.
+    ([f"label{at}" for at in range(13)], "correct"),
+    (["1,5", "2,5"], "decimals with a point"),
+    (["NaN", "NaN"], "correct"),
+    (["1", "2", "E"], "correct"),
+]
+
+
+@pytest.mark.parametrize(("grades", "why"), on_spark(NO_LABELS, NO_LABELS[-1]))
 def test_what_is_no_label_is_not_taken_for_one(session, tmp_path, grades, why):
     content = {
         "query_id": ["1"] * len(grades),
@@ -251,8 +247,10 @@ def test_what_is_no_label_is_not_taken_for_one(session, tmp_path, grades, why):
     assert "--grades" not in message
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
-@pytest.mark.parametrize("label", on_spark(["X", "e", "4", "4.0", "", "E F"], "e"))
+@pytest.mark.parametrize(
+    ("label", "name"),
+    on_spark(paired(["X", "e", "4", "4.0", "", "E F"], ["a.csv", "a.parquet"]), ("e", "a.parquet")),
+)
 def test_a_label_without_a_grade_is_a_rejected_row(session, tmp_path, name, label):
     content = {
         name: [*values, extra]

@@ -1,5 +1,7 @@
 """Several ids in one cell, best first, as submissions to competitions have them."""
 
+import itertools
+
 import listed
 import pandas as pd
 import pyarrow as pa
@@ -10,7 +12,7 @@ from input_files import judged, written
 from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, to_spark
 from pyarrow import parquet
 from pyspark.errors import PySparkException
-from sessions import on_spark
+from sessions import alternated, on_spark, paired
 from tables import assert_table
 
 from ndcg_spark import config, evaluate
@@ -39,12 +41,14 @@ def write(path, cells):
     return written(path, "\n".join([f"customer_id{separator}prediction", *lines, ""]))
 
 
+FILES = ["run.csv", "run.csv.gz", "run.tsv", "run.parquet"]
+
+
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
-    "name",
-    on_spark(["run.csv", "run.csv.gz", "run.tsv", "run.parquet"], "run.csv", "run.parquet"),
+    ("separator", "name"),
+    on_spark(paired(BETWEEN, FILES), ("comma", "run.csv.gz"), ("semicolon", "run.parquet")),
 )
-@pytest.mark.parametrize("separator", on_spark(BETWEEN, "semicolon"))
 def test_a_file_of_cells_has_the_number_of_the_definition(tmp_path, name, separator):
     cells = rows(BETWEEN[separator])
     run = write(tmp_path / name, cells)
@@ -110,8 +114,7 @@ def test_an_id_with_a_blank_is_never_split_without_being_asked(engine, tmp_path)
     assert_table(table, "doc_id string", *((" ".join(docs),) for docs in LISTS.values()))
 
 
-@pytest.mark.parametrize("name", ["run.csv", "run.parquet"])
-@pytest.mark.parametrize("separator", BETWEEN)
+@pytest.mark.parametrize(("separator", "name"), alternated(BETWEEN, ["run.csv", "run.parquet"]))
 def test_cells_that_look_like_several_ids_are_told_how_to_split_them(tmp_path, name, separator):
     run = write(tmp_path / name, rows(BETWEEN[separator].strip() or " "))
     options = [f"--column=results.{ours}={theirs}" for ours, theirs in COLUMNS.items()]
@@ -149,7 +152,7 @@ def test_what_is_no_cell_of_ids_is_refused(tmp_path, shape):
 BRACKETED = [{"query_id": q, "doc_id": str(docs)} for q, docs in LISTS.items()]
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "catalog"])
+@pytest.mark.parametrize("kind", on_spark(["csv", "parquet", "catalog"], "parquet", "catalog"))
 def test_lists_of_python_in_files_and_tables_are_refused(session, tmp_path, kind):
     if kind == "catalog":
         to_spark(pa.Table.from_pylist(BRACKETED)).createOrReplaceTempView("bracketed")
@@ -164,8 +167,14 @@ def test_lists_of_python_in_files_and_tables_are_refused(session, tmp_path, kind
         evaluated(config.validate(given, "test"))
 
 
-@pytest.mark.parametrize("kind", ["pandas", "pandas on the session", "Spark"])
-@pytest.mark.parametrize("name", ["results", "judgments", "exclude"])
+KINDS = ["pandas", "pandas on the session", "Spark"]
+NAMES = ["results", "judgments", "exclude"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    on_spark(itertools.product(KINDS, NAMES), ("Spark", "results"), ("Spark", "judgments")),
+)
 def test_lists_of_python_in_tables_are_refused(session, kind, name):
     cells = BRACKETED
     if name == "judgments":

@@ -1,5 +1,6 @@
 """A query as a row with a list of objects, one for each document, as tools of retrieval write it."""
 
+import itertools
 import json
 
 import listed
@@ -10,7 +11,7 @@ import pytest
 from commands import command_line
 from input_files import judged, returned, written
 from listed import GRADES, LISTS, expected, ndcg_of, ndcg_of_file, score_at, to_spark, write
-from sessions import on_spark, paired
+from sessions import alternated, on_spark, paired
 from tables import assert_table
 
 from ndcg_spark.errors import InputError
@@ -103,14 +104,22 @@ def test_a_file_of_a_tool_has_the_number_of_the_definition(tmp_path, tool, name)
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("tool", "kind"),
-    on_spark(paired(TOOLS, TABLES), ("LlamaIndex", "Spark"), ("ids alone", "Spark")),
+    on_spark(paired(TOOLS, TABLES), ("LlamaIndex", "Spark")),
 )
 def test_a_table_of_the_same_rows_has_the_same_number(tool, kind):
     assert ndcg_of(TABLES[kind](TOOLS[tool]())) == pytest.approx(expected(), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["qrels.jsonl", "qrels.json.gz", "qrels.parquet"])
-@pytest.mark.parametrize("grade", on_spark(["relevance", "label", "score"], "label"))
+JUDGED = [
+    *zip(
+        ["qrels.jsonl", "qrels.json.gz", "qrels.parquet"],
+        ["relevance", "label", "score"],
+        strict=True,
+    )
+]
+
+
+@pytest.mark.parametrize(("name", "grade"), on_spark(JUDGED, JUDGED[0], JUDGED[2]))
 def test_judgments_may_be_objects_with_grades(engine, tmp_path, name, grade):
     rows = [
         {"query_id": query, "documents": [{"doc_id": d, grade: g} for d, g in grades.items()]}
@@ -178,6 +187,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_line_that_is_nearly_such_a_row_is_a_broken_line(engine, tmp_path, fault):
     run = written(tmp_path / "run.jsonl", f"{GOOD}{BROKEN[fault]}\n")
@@ -186,21 +196,25 @@ def test_a_line_that_is_nearly_such_a_row_is_a_broken_line(engine, tmp_path, fau
     assert_table(read, "doc_id string, fault string", *expected)
 
 
-@pytest.mark.parametrize("name", ["run.jsonl", "run.json", "run.parquet"])
+ROWS = {
+    "an object with the query": {"query": {"id": "q0"}, "doc_id": "001", "score": 1.0},
+    "a list of objects": {"query_id": "q0", "hits": [{"docid": "001", "score": 1.0}]},
+    "a row": {"query_id": "q0", "doc_id": "001", "score": 1.0},
+}
+
+
 @pytest.mark.parametrize(
-    "row",
-    [
-        {"query": {"id": "q0"}, "doc_id": "001", "score": 1.0},
-        {"query_id": "q0", "hits": [{"docid": "001", "score": 1.0}]},
-        {"query_id": "q0", "doc_id": "001", "score": 1.0},
-    ],
-    ids=" ".join,
+    ("shape", "name"),
+    on_spark(
+        itertools.product(ROWS, ["run.jsonl", "run.json", "run.parquet"]),
+        ("a list of objects", "run.parquet"),
+    ),
 )
-@pytest.mark.parametrize("value", [0, [1], "x"], ids=str)
-def test_a_key_without_a_name_is_one_that_is_not_ours(engine, tmp_path, name, row, value):
-    run = write(tmp_path / name, [{"": value, **row}])
-    read = returned(engine, run).table.select("query_id", "doc_id").collect()
-    assert [tuple(one) for one in read] == [("q0", "001")]
+def test_a_key_without_a_name_is_one_that_is_not_ours(engine, tmp_path, shape, name):
+    for value in (0, [1], "x"):
+        run = write(tmp_path / name, [{"": value, **ROWS[shape]}])
+        read = returned(engine, run).table
+        assert_table(read, "query_id string, doc_id string", ("q0", "001"))
 
 
 #: Rows that cannot be read, with what is said and what to do.
@@ -224,8 +238,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", ["run.jsonl", "run.parquet"])
-@pytest.mark.parametrize("shape", REFUSED)
+@pytest.mark.parametrize(("shape", "name"), alternated(REFUSED, ["run.jsonl", "run.parquet"]))
 def test_what_may_be_read_in_two_ways_is_refused_with_what_to_write(tmp_path, shape, name):
     row, words = REFUSED[shape]
     run = write(tmp_path / name, [row])

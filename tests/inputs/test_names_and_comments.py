@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from input_files import file, gzipped, judged, returned, rows, written
+from sessions import paired
 from tables import assert_table
 from tool_files import JUDGED, QRELS, RUN, SCORED, lines
 
@@ -28,8 +29,9 @@ ENDINGS = ["tsv", "csv", "txt", "tsv.gz", "run.gz"]
 SEPARATORS = ["\t", ",", ";", " ", " \t "]
 
 
-@pytest.mark.parametrize("name", [*(f"a.{ending}" for ending in ENDINGS), "a"])
-@pytest.mark.parametrize("separator", SEPARATORS)
+@pytest.mark.parametrize(
+    ("name", "separator"), paired([*(f"a.{ending}" for ending in ENDINGS), "a"], SEPARATORS)
+)
 def test_a_first_line_with_a_mapped_name_is_the_header(engine, tmp_path, name, separator):
     path = written(tmp_path / name, lines(separator, JUDGED, *HEADER))
     assert rows(judged(engine, path, columns=MAPPED)) == JUDGED

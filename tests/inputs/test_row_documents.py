@@ -11,7 +11,7 @@ import pytest
 from commands import command_line
 from evaluations import evaluated
 from input_files import written
-from sessions import on_spark
+from sessions import on_spark, paired
 
 from ndcg_spark import config, evaluate, explain, find_convention, reference
 from ndcg_spark.convention.convention import Convention
@@ -109,6 +109,7 @@ def test_the_columns_of_other_tools_are_named(session, tmp_path, tool):
     assert ndcg(path, judgments=judgments, results=results) == pytest.approx(EXPECTED, abs=1e-12)
 
 
+@pytest.mark.embedded
 def test_rows_are_numbered_over_blocks_and_files(session, tmp_path, monkeypatch):
     # Two rows to a block, and the rows of a query in several files.
     parts = delimited.Delimited.parts
@@ -122,6 +123,7 @@ def test_rows_are_numbered_over_blocks_and_files(session, tmp_path, monkeypatch)
     assert ndcg(tmp_path / "ranked") == pytest.approx(by_definition(many), abs=1e-12)
 
 
+@pytest.mark.embedded
 def test_ties_are_in_the_order_of_the_rows(session, tmp_path):
     rows = [("q", grade, 1.0) for grade in (0, 3, 1, 2)]
     table = pd.DataFrame(rows, columns=[*LIGHTGBM])
@@ -132,6 +134,7 @@ def test_ties_are_in_the_order_of_the_rows(session, tmp_path):
         assert ndcg(path, cutoffs=["all"]) == pytest.approx(dcg / best, abs=1e-12)
 
 
+@pytest.mark.embedded
 def test_numbers_of_rows_are_no_ranks_that_contradict_the_scores(session, tmp_path):
     # Every list is in the order opposite to its scores.
     rows = [(query, grade, grade) for query in range(20) for grade in (1, 2, 3)]
@@ -141,15 +144,12 @@ def test_numbers_of_rows_are_no_ranks_that_contradict_the_scores(session, tmp_pa
 
 def test_labels_may_have_grades_here_too(session, tmp_path):
     letters = pd.DataFrame(LIGHTGBM).assign(label=["ISCE"[grade] for grade in LIGHTGBM["label"]])
-    for name, content in (
-        ("a.csv", letters.to_csv(index=False)),
-        ("a.parquet", letters.to_dict("list")),
-    ):
-        path = written(tmp_path / name, content)
-        grades = {"E": 3, "C": 2, "S": 1, "I": 0}
-        assert ndcg(path, judgments={"grades": grades}) == pytest.approx(EXPECTED, abs=1e-12)
+    path = written(tmp_path / "a.parquet", letters.to_dict("list"))
+    grades = {"E": 3, "C": 2, "S": 1, "I": 0}
+    assert ndcg(path, judgments={"grades": grades}) == pytest.approx(EXPECTED, abs=1e-12)
 
 
+@pytest.mark.embedded
 def test_a_broken_line_moves_no_number(session, tmp_path):
     lines = CSV.splitlines(keepends=True)
     lines[2:2] = ["1,2\n", '1,"x"y,3\n']
@@ -197,8 +197,14 @@ NEAR = {
 }
 
 
-@pytest.mark.parametrize("name", NEAR)
-@pytest.mark.parametrize("ending", on_spark(["csv", "parquet", "jsonl"], "parquet"))
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    on_spark(
+        paired(NEAR, ["csv", "parquet", "jsonl"]),
+        ("no grade", "parquet"),
+        ("several runs", "parquet"),
+    ),
+)
 def test_a_near_miss_says_what_is_wrong(session, tmp_path, name, ending):
     columns, why = NEAR[name]
     frame = pd.DataFrame(columns)
@@ -207,7 +213,8 @@ def test_a_near_miss_says_what_is_wrong(session, tmp_path, name, ending):
     assert why in refusal(path)
 
 
-@pytest.mark.parametrize("ending", on_spark(["csv", "tsv", "txt"], "csv"))
+@pytest.mark.embedded
+@pytest.mark.parametrize("ending", ["csv", "tsv", "txt"])
 def test_fields_without_names_have_numbers(session, tmp_path, ending):
     separator = {"csv": ",", "tsv": "\t", "txt": " "}[ending]
     path = written(tmp_path / f"a.{ending}", CSV.partition("\n")[2].replace(",", separator))
@@ -217,6 +224,7 @@ def test_fields_without_names_have_numbers(session, tmp_path, ending):
     assert ndcg(path, judgments=judgments, results=results) == pytest.approx(EXPECTED, abs=1e-12)
 
 
+@pytest.mark.embedded
 def test_files_that_are_runs_are_not_one_table(session, tmp_path):
     for name in ("a.csv", "b.csv"):
         written(tmp_path / "runs" / name, CSV)
@@ -234,6 +242,7 @@ def test_grades_that_are_the_scores_are_refused_beside_documents_too(session, tm
         evaluate(frame, frame)
 
 
+@pytest.mark.embedded
 def test_two_tables_without_documents_are_told_of_this_way(session, tmp_path):
     first, second = (written(tmp_path / name, CSV) for name in ("a.csv", "b.csv"))
     message = refusal(first, results={"path": str(second)})

@@ -6,6 +6,7 @@ import polars
 import pytest
 from evaluations import evaluated
 from input_files import judged, returned, written
+from sessions import alternated, on_spark
 from tool_files import GRADES, JUDGED, MEAN, QRELS, RANKED, RUN, SCORED, SCORES, lines
 
 from ndcg_spark import config, evaluate
@@ -95,8 +96,7 @@ TOOLS = {
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize(("tool", "suffix"), alternated(TOOLS, ["", ".gz"]))
 def test_files_of_a_tool_have_the_number_of_the_definition(engine, tmp_path, tool, suffix):
     qrels, judgments, run, results, columns = TOOLS[tool]
     settings = {
@@ -125,8 +125,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("tool", NAMES)
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(("tool", "kind"), alternated(NAMES, ["pandas", "polars", "pyarrow"]))
 def test_a_dataframe_with_the_names_of_a_tool_has_that_number(tool, kind):
     tables = [
         polars.DataFrame(table, schema=list(names), orient="row")
@@ -138,7 +137,7 @@ def test_a_dataframe_with_the_names_of_a_tool_has_that_number(tool, kind):
     assert scores["ndcg"].tolist() == pytest.approx([MEAN], abs=1e-12)
 
 
-@pytest.mark.parametrize("tool", NAMES)
+@pytest.mark.parametrize("tool", on_spark(NAMES, "RecBole"))
 def test_a_dataframe_of_spark_with_the_names_of_a_tool_has_that_number(session, tool):
     tables = [
         session.createDataFrame(table, list(names))
@@ -183,8 +182,7 @@ NEAR_MISSES = {
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("name", NEAR_MISSES)
-@pytest.mark.parametrize("kind", ["csv", "tsv.gz", "inter"])
+@pytest.mark.parametrize(("name", "kind"), alternated(NEAR_MISSES, ["csv", "tsv.gz", "inter"]))
 def test_a_file_that_lacks_something_is_refused(engine, tmp_path, name, kind):
     table, names, words = NEAR_MISSES[name]
     columns = names.split()
@@ -195,8 +193,7 @@ def test_a_file_that_lacks_something_is_refused(engine, tmp_path, name, kind):
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize("name", NEAR_MISSES)
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize(("name", "kind"), alternated(NEAR_MISSES, ["pandas", "polars"]))
 def test_a_dataframe_that_lacks_the_same_is_refused_alike(name, kind):
     table, names, words = NEAR_MISSES[name]
     rows = polars.DataFrame({column: [1] for column in names.split()})

@@ -226,13 +226,17 @@ def test_a_folder_that_only_spark_sees_is_read_whole_or_refused(engine, tmp_path
     checked.is_as_expected(checked.check(far, settings_of(tmp_path, name)), CASES[name][2])
 
 
+#: A folder, the kind of its file, and what the rows say.
+CONTRADICTIONS = [
+    *(("run=a", kind, "run=b") for kind in ("run", "csv", "jsonl", "parquet")),
+    *(("query_id=q2", kind, "query_id=q1") for kind in ("csv", "parquet")),
+    ("score=2", "parquet", "score=1"),
+]
+
+
 @pytest.mark.parametrize(
     ("folder", "kind", "other"),
-    [
-        *(("run=a", kind, "run=b") for kind in ("run", "csv", "jsonl", "parquet")),
-        *(("query_id=q2", kind, "query_id=q1") for kind in ("csv", "parquet")),
-        ("score=2", "parquet", "score=1"),
-    ],
+    on_spark(CONTRADICTIONS, CONTRADICTIONS[0], CONTRADICTIONS[3], CONTRADICTIONS[-1]),
 )
 def test_a_folder_that_says_something_else_than_the_rows_is_refused(
     engine, tmp_path, folder, kind, other
@@ -251,7 +255,7 @@ def test_a_folder_that_says_something_else_than_the_rows_is_refused(
 @pytest.mark.parametrize(
     "values", [{"query_id": ["007", "007"]}, {"query_id": [7, 7], "score": [2, 2]}]
 )
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", on_spark(["csv", "parquet"], "parquet"))
 def test_a_folder_that_says_the_same_as_the_rows_is_read(engine, tmp_path, kind, values):
     query = values["query_id"][0]
     table = {
@@ -304,15 +308,11 @@ UNREAD = {
 }
 
 
-@pytest.mark.parametrize("name", UNREAD)
-def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path, name):
-    written(
-        tmp_path / "a.parquet",
-        {"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0], "by": UNREAD[name]},
-    )
-    read = judged(engine, tmp_path / "a.parquet").table
+def test_a_column_that_nobody_wants_may_be_of_any_type(engine, tmp_path):
+    assert not [name for name, values in UNREAD.items() if is_readable(values.type)]
+    row = {"query_id": ["q"], "doc_id": ["d"], "relevance": [1.0]}
+    read = judged(engine, written(tmp_path / "a.parquet", {**row, **UNREAD})).table
     assert_table(read, "query_id string, doc_id string, relevance double", ("q", "d", 1.0))
-    assert not is_readable(UNREAD[name].type)
 
 
 WIDE = "1234567890123456789012.000000000000000001"

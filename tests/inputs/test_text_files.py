@@ -7,6 +7,7 @@ import re
 import pyarrow as pa
 import pytest
 from input_files import documents, file, judged, returned, rows, written
+from sessions import paired
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.inputs import delimited
@@ -107,8 +108,9 @@ def test_text_that_is_not_utf8_is_refused_with_what_to_do(engine, tmp_path, enco
         without_broken(judged(engine, tmp_path / "a.csv"))
 
 
-@pytest.mark.parametrize("suffix", ["run", "run.gz", "csv", "tsv"])
-@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("suffix", "end"), paired(["run", "run.gz", "csv", "tsv"], ["", "\n", "\r\n", "\r"])
+)
 def test_a_last_line_without_an_end_is_warned_of(engine, tmp_path, caplog, suffix, end):
     separator = {"csv": ",", "tsv": "\t"}.get(suffix, " ")
     names = ["run", "x", "doc_id", "rank", "score", "query_id"]

@@ -80,7 +80,7 @@ def test_measures_are_those_of_their_definitions(session, options, road):
         assert {name: row[name] for name in RUN_COLUMNS} == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("missing_query", ["zero", "skip"])
+@pytest.mark.parametrize("missing_query", on_spark(["zero", "skip"], "zero"))
 def test_a_judged_query_without_a_list_has_no_novelty_whatever_it_scores(session, missing_query):
     judged = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
     items = pa.table({"doc_id": ["a", "b"], "popularity": [1, 4]})
@@ -101,7 +101,7 @@ def test_a_judged_query_without_a_list_has_no_novelty_whatever_it_scores(session
     assert (scores.mean(5)["listed_queries"], scores.mean(5)["coverage"]) == (1, 0.5)
 
 
-@pytest.mark.parametrize("road", ["lazy", "parquet"])
+@pytest.mark.parametrize("road", on_spark(["lazy", "parquet"], "lazy"))
 def test_lists_that_nobody_judged_count_for_a_run_and_not_for_a_query(session, road):
     returned = {"q1": {"a": 1.0}, "other": {"b": 2.0, "c": 1.0}}
     items = pa.table({"doc_id": ["a", "b", "c", "d"], "category": ["x", "x", "y", "y"]})
@@ -137,7 +137,7 @@ TWICE = {
 }
 
 
-@pytest.mark.parametrize("rank", [None, [1, 1, 2, 3]])
+@pytest.mark.parametrize("rank", on_spark([None, [1, 1, 2, 3]], None))
 def test_an_item_that_is_twice_in_a_list_that_nobody_judged_is_counted_and_refused(session, rank):
     results = TWICE if rank is None else {**TWICE, "rank": rank}
     with pytest.raises(
@@ -165,6 +165,7 @@ def test_an_item_that_is_twice_counts_once_where_it_may(session, road, conventio
     assert (scores.mean(cutoff)["items"], scores.mean(cutoff)["lists"]) == (items, 2)
 
 
+@pytest.mark.embedded
 def test_the_scores_of_lists_that_are_ranked_once_are_those_without_the_catalog(session):
     shop = shown.shop(4, queries=30)
     judged, returned, _ = shown.tables(shop)
@@ -177,6 +178,7 @@ def test_the_scores_of_lists_that_are_ranked_once_are_those_without_the_catalog(
         assert scores[1][key] == pytest.approx(ndcg, abs=1e-12)
 
 
+@pytest.mark.embedded
 def test_a_document_that_leaves_the_list_is_not_shown(session):
     returned = {"q1": {"q1": 3.0, "a": 2.0, "b": 1.0}}
     convention = Convention(exclude_query_as_document=True)
@@ -184,6 +186,7 @@ def test_a_document_that_leaves_the_list_is_not_shown(session):
     assert (scores.mean(1)["items"], scores.mean(1)["precision"]) == (1.0, 1.0)
 
 
+@pytest.mark.embedded
 def test_slices_have_the_measures_of_queries_and_none_of_runs(session):
     from ndcg_spark import evaluate
 
@@ -197,6 +200,7 @@ def test_slices_have_the_measures_of_queries_and_none_of_runs(session):
     assert found == {None: (1.5, 2.0, 2), "de": (1.0, None, None), "(none)": (2.0, None, None)}
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("convention", "reason"),
     [
@@ -230,9 +234,10 @@ ITEMS_REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("items", "users", "measures", "reason"), ITEMS_REFUSED)
 @pytest.mark.parametrize("road", on_spark(["lazy", "parquet"], "lazy"))
-def test_items_that_say_too_little_are_refused(session, items, users, measures, reason, road):
+@pytest.mark.parametrize("case", on_spark(range(len(ITEMS_REFUSED)), 3, 4))
+def test_items_that_say_too_little_are_refused(session, case, road):
+    items, users, measures, reason = ITEMS_REFUSED[case]
     table = None if items is None else pa.table(items)
     more = {"measures": measures, "items": table, "items_users": users}
     if table is None:

@@ -1,5 +1,6 @@
 from itertools import chain
 from math import log2
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -51,10 +52,17 @@ def evaluated(session, judged, returned, cutoffs, convention="standard", **more)
 
 @pytest.fixture(scope="module")
 def tiny(session):
-    return evaluated(session, JUDGED, [*RETURNED, OTHER], [3, None, 1], "trec_eval", dataset="tiny")
+    scores = evaluated(
+        session, JUDGED, [*RETURNED, OTHER], [3, None, 1], "trec_eval", dataset="tiny"
+    )
+    tables = {}
+    for name in ("query_scores", "dataset_scores"):
+        # Computed once for all tests.
+        tables[name] = session.createDataFrame(getattr(scores, name).toArrow())
+    return SimpleNamespace(**tables)
 
 
-@pytest.mark.parametrize("gain", ["exp2", "linear"])
+@pytest.mark.parametrize("gain", on_spark(["exp2", "linear"], "exp2"))
 def test_a_worked_example_of_the_literature_has_its_score(session, gain):
     lists = {f"{grades}": (grades, score) for grades, of, score in WORKED if of == gain}
     rows = [graded_list(grades, query) for query, (grades, _) in lists.items()]
@@ -131,7 +139,10 @@ def test_dataset_scores_count_what_they_are_means_of(tiny):
     )
 
 
-@pytest.mark.parametrize(("option", "query"), [("no_relevant", "102"), ("missing_query", "103")])
+@pytest.mark.parametrize(
+    ("option", "query"),
+    on_spark([("no_relevant", "102"), ("missing_query", "103")], ("missing_query", "103")),
+)
 def test_a_policy_of_error_fails_the_plan_and_names_the_query(session, option, query):
     scores = evaluated(session, JUDGED, RETURNED, [3], Convention(**{option: "error"}))
     for table in (scores.query_scores, scores.dataset_scores):
@@ -206,21 +217,22 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "told"),
-    [
-        ("rank", [1, 2**31], "rank=2147483648"),
-        ("rank", [1.0, 1.5], "rank=1.5"),
-        ("score", ["1", "best"], "score=best"),
-    ],
-)
+#: A column, values of which the second does not fit, and how it is shown.
+UNFIT = [
+    ("rank", [1, 2**31], "rank=2147483648"),
+    ("rank", [1.0, 1.5], "rank=1.5"),
+    ("score", ["1", "best"], "score=best"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "told"), on_spark(UNFIT, *UNFIT[1:]))
 def test_a_value_that_does_not_fit_is_shown_as_it_is_in_the_library(session, name, values, told):
     returned = pa.table({"query_id": ["q1"] * 2, "doc_id": ["d1", "d2"], name: values})
     with pytest.raises(PySparkException, match=told):
         evaluate(judgments(session, [judgment()]), returned, [1]).query_scores.collect()
 
 
-@pytest.mark.parametrize(("rows", "options", "reason"), on_spark(BAD, *BAD[::2]))
+@pytest.mark.parametrize(("rows", "options", "reason"), on_spark(BAD, *BAD[::3]))
 def test_a_row_that_cannot_be_scored_fails_the_plan_of_the_library(session, rows, options, reason):
     judged, returned = (
         [judgment("d1")],
@@ -231,6 +243,7 @@ def test_a_row_that_cannot_be_scored_fails_the_plan_of_the_library(session, rows
         evaluated(session, judged, returned, [2], Convention(**options)).query_scores.collect()
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("ranks", "scores"), [([1, 2, 1], [9.0, 8.0, 9.0]), ([1, 1, 1], [9.0, 8.0, 7.0])]
 )
@@ -256,15 +269,15 @@ def test_results_of_rank_1_with_different_scores_are_refused(session):
     assert chosen.ndcg(1) == {"q1": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("discount", "weights"),
-    [
-        ("log2", [1, 1 / log2(3), 1 / 2]),
-        ([1, 0.5], [1, 0.5, 0]),
-        ("python:numpy.reciprocal", [1, 1 / 2, 1 / 3]),
-    ],
-    ids=str,
-)
+#: Discounts, and their first three weights.
+WEIGHTS = [
+    ("log2", [1, 1 / log2(3), 1 / 2]),
+    ([1, 0.5], [1, 0.5, 0]),
+    ("python:numpy.reciprocal", [1, 1 / 2, 1 / 3]),
+]
+
+
+@pytest.mark.parametrize(("discount", "weights"), on_spark(WEIGHTS, WEIGHTS[-1]), ids=str)
 def test_an_ideal_of_k_relevant_documents_is_of_k_whatever_was_judged(session, discount, weights):
     convention = Convention(gain="binary", ideal="k_relevant", discount=discount)
     judged, returned = [judgment("a"), judgment("b", 0.0)], [result("b", 2.0), result("a", 1.0)]
@@ -307,7 +320,7 @@ SHARES = [
 ]
 
 
-@pytest.mark.parametrize(("options", "shares"), SHARES, ids=str)
+@pytest.mark.parametrize(("options", "shares"), on_spark(SHARES, *SHARES[:2]), ids=str)
 def test_the_share_of_the_discounts_that_judged_documents_have(session, options, shares):
     scores = {"x": 2.0, "a": 2.0, "b": 1.0, "c": 0.5}
     returned = [result(doc, score, "q1") for doc, score in scores.items()]

@@ -79,9 +79,7 @@ UNDER = {
     ("name", "road"),
     on_spark(
         in_turn(UNDER),
-        ("standard", "lazy"),
         ("a strict and impatient reader", "parquet"),
-        ("unjudged leave", "text"),
         ("negative count", "lazy"),
     ),
 )
@@ -129,9 +127,7 @@ def test_the_highest_grade_of_a_query_is_that_of_its_own_judgments(session, road
         same(row, expected, ["rbp", "rbp_residual", "err"])
 
 
-@pytest.mark.parametrize(
-    ("cutoff", "road"), on_spark(in_turn([1, 2, 3, None]), (2, "parquet"), (None, "lazy"))
-)
+@pytest.mark.parametrize(("cutoff", "road"), on_spark(in_turn([1, 2, None]), (2, "parquet")))
 def test_averaged_ties_are_the_expectation_over_all_orders(session, cutoff, road):
     chance = random.Random(9)  # noqa: S311  # the same
     judged = {
@@ -187,7 +183,6 @@ RETURNED = {"answered": {"b": 2.0, "a": 1.0}, "empty": {"a": 1.0}}
     ("case", "road"),
     on_spark(
         in_turn(itertools.product(["skip", "zero", "one"], ["zero", "skip"])),
-        (("zero", "skip"), "lazy"),
         (("one", "zero"), "parquet"),
     ),
     ids=str,
@@ -224,14 +219,14 @@ def test_queries_that_are_missing_or_have_nothing_relevant_count_as_the_conventi
         assert {mean["relevant_queries"]} == {len(values) for values in counted.values()}
 
 
-@pytest.mark.parametrize(
-    ("options", "measure", "reason"),
-    [
-        ({"no_relevant": "error"}, "P@1", "no_relevant"),
-        ({"missing_query": "error"}, "P@1", "missing_query"),
-        ({"max_grade": 0.5}, "ERR@1", "relevance_above_max_grade"),
-    ],
-)
+REFUSED = [
+    ({"no_relevant": "error"}, "P@1", "no_relevant"),
+    ({"missing_query": "error"}, "P@1", "missing_query"),
+    ({"max_grade": 0.5}, "ERR@1", "relevance_above_max_grade"),
+]
+
+
+@pytest.mark.parametrize(("options", "measure", "reason"), on_spark(REFUSED, REFUSED[-1]))
 def test_what_a_convention_refuses_is_refused_for_measures(session, options, measure, reason):
     with pytest.raises(PySparkException, match=rf"refuses \[{reason}\]"):
         scored(session, JUDGED, RETURNED, convention=Convention(**options), measures=measure).ndcg(
@@ -258,7 +253,7 @@ def test_only_what_is_asked_for_has_values_and_ndcg_always_has(session, road):
     assert (mixed.mean(3)["relevant_queries"], mixed.mean(5)["relevant_queries"]) == (None, 1)
 
 
-@pytest.mark.parametrize("name", ["precision", "ap", "judged"])
+@pytest.mark.parametrize("name", on_spark(["precision", "ap", "judged"], "ap"))
 def test_a_document_that_is_returned_twice_is_refused_also_where_ndcg_is_not_looked_at(
     session, name
 ):

@@ -10,7 +10,7 @@ from tables import judgment, result
 from ndcg_spark import Convention
 from ndcg_spark.errors import ConfigurationError, InputError
 
-on_every_road = pytest.mark.parametrize("road", on_spark(ROADS, "lazy", "parquet"))
+on_every_road = pytest.mark.parametrize("road", on_spark(ROADS, "lazy"))
 JUDGED = [judgment("a", 2.0), judgment("b", 1.0)]
 RETURNED = [result("c", 3.0), result("b", 2.0), result("a", 1.0)]
 SECOND = 1 / math.log2(3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracle import ndcg, scores
 from pyspark.errors import PySparkException
 from scored import ROADS, in_turn, scored
-from sessions import on_spark
+from sessions import many, on_spark
 from tables import judgment, result
 
 from ndcg_spark import Convention
@@ -32,7 +32,7 @@ QUERY = st.tuples(
 #: Many queries at once: an evaluation costs the same for one.
 QUERIES = st.lists(QUERY, min_size=5, max_size=12)
 # The engine is one for all.
-few = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=many(4, 2, 4), deadline=None, suppress_health_check=list(HealthCheck))
 
 #: These fail a plan (test_evaluation.py), or are about how files are read (inputs/test_order_of_rows.py).
 REFUSING = {("no_relevant", "error"), ("missing_query", "error"), ("order", "file")}
@@ -65,8 +65,8 @@ def conventions(count):
     yield Convention(gain="judged", negative="keep", ideal="retrieved", ties="best")
     unseen = {(option, str(value)) for option, values in OPTION_VALUES.items() for value in values}
     while count > 0 or unseen:
-        # Of some, the one with the most values that are new.
-        some = [random_convention(chance) for _ in range(20)]
+        # Of many, the one with the most values that are new, so that few have them all.
+        some = [random_convention(chance) for _ in range(100)]
         convention, has = max(some, key=lambda one: len(one[1] & unseen))
         yield convention
         unseen, count = unseen - has, count - 1
@@ -134,7 +134,7 @@ WITHOUT_RELEVANT = in_turn(itertools.product([1.0, 0.0], ["zero", "skip"], ["jud
 
 
 @pytest.mark.parametrize(
-    ("case", "road"), on_spark(WITHOUT_RELEVANT, *WITHOUT_RELEVANT[1::3]), ids=str
+    ("case", "road"), on_spark(WITHOUT_RELEVANT, *WITHOUT_RELEVANT[1::5]), ids=str
 )
 def test_what_plain_python_refuses_for_want_of_a_relevant_document_is_refused(session, case, road):
     grade, missing_query, ideal = case

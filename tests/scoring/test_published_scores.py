@@ -110,7 +110,7 @@ def scores_like(engine, folder, output, deepest):
     return printed, ours
 
 
-@pytest.mark.parametrize("output", TREC_EVAL_TESTS)
+@pytest.mark.parametrize("output", on_spark(TREC_EVAL_TESTS, "out.test.aqc"))
 def test_trec_eval_prints_the_same_for_its_own_tests(engine, shared_data, output):
     # A plan of a thousand cutoffs takes classic Spark minutes.
     deepest = 1000 if engine.kind == "embedded" else 10
@@ -128,7 +128,8 @@ def column_of(line):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("output", on_spark(TREC_EVAL_TESTS, "out.test.aql"))
+@pytest.mark.embedded
+@pytest.mark.parametrize("output", TREC_EVAL_TESTS)
 def test_trec_eval_prints_the_same_measures_for_its_own_tests(engine, shared_data, output):
     folder = shared_data / "trec-eval-tests"
     judgments, results, convention = inputs_of(engine, folder, output)

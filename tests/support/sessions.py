@@ -57,6 +57,14 @@ def paired(cases: Iterable[_Case], others: Iterable[_Other]) -> list[tuple[_Case
     return list(dict.fromkeys(pairs))
 
 
+def alternated(cases: Iterable[_Case], others: Iterable[_Other]) -> list[tuple[_Case, _Other]]:
+    """Each case with one of the others, in turn; with `--thorough` with all."""
+    listed, listed_others = [*cases], [*others]
+    if is_thorough:
+        return list(itertools.product(listed, listed_others))
+    return list(zip(listed, itertools.cycle(listed_others), strict=False))
+
+
 def close() -> None:
     _open.close()
 
