@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jvm_calls
 import pyspark
 import pytest
 import servers
 import sessions
+
+from ndcg_spark import evaluate
 
 # The scripts are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -19,8 +22,6 @@ from scripts.benchmark import data, measure, scenarios
 COUNT = """import os, runpy
 os.sched_getaffinity = lambda _: {0, 1}
 runpy.run_module("scripts.benchmark.cost", run_name="__main__")"""
-#: What counts the calls of Java.
-CALLS = Path(__file__).parent / "support" / "jvm_calls.py"
 #: Less compiling than a real evaluation has; the plans are the same.
 QUICK = {**servers.QUICK_PLANS, "spark.driver.extraJavaOptions": servers.QUICK_OPTIONS}
 
@@ -79,15 +80,14 @@ def test_classic_spark_runs_few_jobs_and_reads_and_shuffles_little(
         assert cost["exchanges_of_results"] == 1
 
 
-@pytest.mark.spark
-def test_building_an_evaluation_of_dataframes_calls_java_seldom():
-    command = [sys.executable, str(CALLS)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=sessions.environment()
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+@pytest.mark.classic
+def test_building_an_evaluation_of_dataframes_calls_java_seldom(session):
+    judgments, results = jvm_calls.inputs(session)
+    # The first evaluation imports modules.
+    evaluate(judgments, results, 10)
+    calls, _ = jvm_calls.count_calls(lambda: evaluate(judgments, results, 10))
     # Of the scores of queries and of the dataset: 918 on Spark 4.2, where Columns in place of SQL took 5,296.
-    assert 100 <= int(done.stdout.splitlines()[-1]) <= 1_000
+    assert 100 <= calls <= 1_000
 
 
 @pytest.mark.slow
