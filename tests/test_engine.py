@@ -27,6 +27,7 @@ from programs import forked
 from pyspark.errors import AnalysisException
 
 from ndcg_spark import engine, errors
+from ndcg_spark.__main__ import main
 from ndcg_spark.engine import failure_reason, failures, lost
 from ndcg_spark.engine import sessions as engines
 from ndcg_spark.errors import EngineError, InstallationError
@@ -196,21 +197,31 @@ def test_a_server_of_sail_is_refused(sail_server, tmp_path):
     assert "EngineError: engine: Sail " in said.stderr
 
 
-@pytest.mark.parametrize(
-    "absent", ["pyspark", "grpc", pytest.param("pysail", marks=pytest.mark.slow)]
-)
-def test_an_engine_that_is_not_installed_is_exit_code_2_with_what_to_install(absent):
-    program = f"import sys; sys.modules[{absent!r}] = None; from ndcg_spark.__main__ import program; program()"
+def run_without(package, *arguments):
+    """The command line where a package is not installed."""
+    for name in [package, *sys.modules]:
+        if name.partition(".")[0] == package:
+            sys.modules[name] = None
+    main(arguments)
+
+
+def started_without_pyspark(*arguments):
+    code = "import sys; sys.modules['pyspark'] = None; import ndcg_spark.__main__ as own; own.program()"
+    # As a program, it would start itself again where the locale is not UTF-8.
+    command = [sys.executable, "-X", "utf8", "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("absent", ["pyspark", "grpc", "pysail"])
+def test_an_engine_that_is_not_installed_is_exit_code_2_with_what_to_install(absent, tmp_path):
     choice = ["--remote", "sc://127.0.0.1:9"] if absent == "grpc" else ["--engine", "embedded"]
     arguments = ["evaluate", os.devnull, os.devnull, *choice]
-    # As a program, it would start itself again where the locale is not UTF-8.
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
+    if absent == "pyspark":
+        done = started_without_pyspark(*arguments)
+    else:
+        done = forked(run_without, absent, *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert absent in done.stderr
     assert "pip install 'ndcg-spark[spark]'" in done.stderr
     assert "Traceback" not in done.stderr
@@ -332,7 +343,9 @@ DOORS = {
 
 
 @pytest.mark.parametrize(
-    ("is_archive", "door"), [*((False, door) for door in DOORS), (True, "job"), (True, "worker")]
+    ("is_archive", "door"),
+    # As an archive in a driver on YARN.
+    [(False, "evaluate"), (False, "auto"), (False, "python"), (True, "job"), (True, "worker")],
 )
 def test_spark_3_is_refused_with_exit_code_2_and_what_to_do(door, is_archive, old_spark):
     where = old_spark
