@@ -47,7 +47,7 @@ def classic(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory):
-    return counted("embedded", 0.25, tmp_path_factory)
+    return counted("embedded", 0.05, tmp_path_factory)
 
 
 def per_result(cost, figure):
@@ -130,7 +130,7 @@ def test_the_embedded_engine_is_asked_for_few_settings(embedded, case, settings)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "times"), [("with ranks", 4.9), ("no ranks", 4.9), ("text", 7.0)])
+@pytest.mark.parametrize(("case", "times"), [("with ranks", 6.2), ("no ranks", 6.2), ("text", 8.2)])
 def test_the_embedded_engine_reads_its_files_so_often_at_most(embedded, case, times):
-    # Once of that for the spot check, and the scores for their checksums.
+    # Once of that for the spot check, and the scores for their checksums. Of so little data, other files are once more.
     assert 1 <= embedded[case]["bytes_read"] / embedded[case]["input_bytes"] <= times
