@@ -241,7 +241,7 @@ CHANCE = verdict(
     ("nights", "lost", "options", "expected"),
     [
         (1, 36, {}, ("NO GATE", "bad", "worse")),
-        (1, 0, {}, ("NO GATE", "mid", "cannot_tell")),
+        (2, 0, {}, ("NO GATE", "mid", "cannot_tell")),
         (0, 0, {}, ("NO GATE", "mid", "first_night")),
         (0, 0, {"runs": {"hybrid": 0.8}}, ("NO GATE", "mid", "first_night")),
         (2, 36, {"verdict": verdict(nights=range(2))}, ("FAIL", "bad", "worse")),
