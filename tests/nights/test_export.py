@@ -37,6 +37,10 @@ def to(request, tmp_path, monkeypatch):
     return "iceberg:lake.ndcg"
 
 
+#: What does not depend on the library.
+DELTA = pytest.mark.parametrize("to", ["delta"], indirect=True)
+
+
 def rows(to, name="query_scores"):
     """The rows of a table as its library reads them."""
     if to.startswith("delta"):
@@ -115,6 +119,7 @@ def test_a_table_gets_columns_that_it_lacks_and_one_of_another_shape_is_refused(
     assert exported(to) == before
 
 
+@DELTA
 def test_a_night_that_is_replaced_meanwhile_is_exported_again(output, to):
     more = iter(range(3))
     export(
@@ -157,6 +162,7 @@ def test_an_export_that_is_killed_anywhere_is_right_once_it_is_repeated(
     assert -signal.SIGKILL in codes
 
 
+@DELTA
 def test_an_export_that_fails_at_any_table_is_right_once_it_is_repeated(output, to):
     export(output, to)
     publish(output, "c", 0.3, date=FIRST)
