@@ -144,7 +144,7 @@ def knock():
     """What another process and this one hear at the engine's port, and what the engine answers."""
     with engine.open_engine("auto") as opened:
         port = opened.session.client._builder.endpoint.rsplit(":", 1)[1]
-        subprocess.run([sys.executable, "-c", KNOCK, port], timeout=9, check=True)
+        subprocess.run([sys.executable, "-c", KNOCK, port], timeout=60, check=True)
         heard = socket.create_connection(("127.0.0.1", port), timeout=9).recv(2)
         rows = opened.session.range(3).count()
         sys.stdout.write(f"{heard}\n{opened.kind} {opened.sees_local_files} {rows}\n")
