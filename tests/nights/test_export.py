@@ -133,8 +133,10 @@ def test_a_night_that_is_replaced_meanwhile_is_exported_again(output, to):
     assert {name for name, _ in exported(to)["web", SECOND]} == {"c2"}
 
 
-def _export(output, to, environment):
+def _export(output, to, environment, begun=None):
     os.environ.update(environment)
+    if begun is not None:
+        begun.set()
     export(output, to, report=lambda _: None)
 
 
@@ -148,9 +150,11 @@ def test_an_export_that_is_killed_anywhere_is_right_once_it_is_repeated(
     seconds, codes = None, []
     for number in range(20 if thorough else 4):
         publish(output, f"k{number}", number / 7, date=SECOND)
-        began = time.monotonic()
-        process = PROCESSES.Process(target=_export, args=(output, to, {**os.environ}))
+        begun = PROCESSES.Event()
+        process = PROCESSES.Process(target=_export, args=(output, to, {**os.environ}, begun))
         process.start()
+        begun.wait(60)
+        began = time.monotonic()
         process.join(None if seconds is None else rng.random() * seconds)
         seconds = seconds or time.monotonic() - began
         process.kill()
