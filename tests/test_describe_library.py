@@ -68,6 +68,10 @@ def check(view, shop, options):
             assert row[name] == pytest.approx(sum(values) / len(values), abs=1e-12)
 
 
+#: On classic Spark its own tables alone: all others are described by the worker's embedded engine.
+TWO_KINDS = on_spark(["pandas", "Spark"], "Spark")
+
+
 @pytest.mark.parametrize("kind", on_spark(KINDS, "Spark"))
 @pytest.mark.filterwarnings("ignore:items")
 def test_results_of_any_kind_are_described(session, shop, kind, tmp_path):
@@ -76,7 +80,7 @@ def test_results_of_any_kind_are_described(session, shop, kind, tmp_path):
     check(describe(results, CUTOFFS, measures=ALL, items=items, items_users=shop.users), shop, {})
 
 
-@pytest.mark.parametrize("kind", on_spark(["pandas", "Spark"], "Spark"))
+@pytest.mark.parametrize("kind", TWO_KINDS)
 def test_items_that_the_table_does_not_know_are_a_warning(session, kind, tmp_path):
     table = pa.table({"query_id": ["u"], "doc_id": ["new"], "score": [1.0]})
     results = KINDS[kind](table, session, tmp_path)
@@ -85,7 +89,7 @@ def test_items_that_the_table_does_not_know_are_a_warning(session, kind, tmp_pat
     assert view.to_pandas()["coverage"].item() == 0.0
 
 
-@pytest.mark.parametrize("kind", on_spark(["pandas", "Spark"], "Spark"))
+@pytest.mark.parametrize("kind", TWO_KINDS)
 def test_what_is_excluded_is_not_shown(session, kind, tmp_path):
     columns = {"query_id": ["u", "u", "v"], "doc_id": ["a", "b", "a"], "score": [2.0, 1.0, 1.0]}
     results = KINDS[kind](pa.table(columns), session, tmp_path)
@@ -121,7 +125,7 @@ def two_firsts(merged, single):
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "rank"])
 
 
-@pytest.mark.parametrize("kind", on_spark(["pandas", "Spark"], "Spark"))
+@pytest.mark.parametrize("kind", TWO_KINDS)
 def test_two_results_of_rank_1_in_some_lists_are_a_warning(session, kind, tmp_path):
     table = pa.Table.from_pandas(two_firsts(merged=1, single=1))
     results = KINDS[kind](table, session, tmp_path)
@@ -130,7 +134,7 @@ def test_two_results_of_rank_1_in_some_lists_are_a_warning(session, kind, tmp_pa
     assert view.to_pandas()["lists"].item() == 2
 
 
-@pytest.mark.parametrize(("merged", "single"), [(2, 1), (1, 0)])
+@pytest.mark.parametrize(("merged", "single"), on_spark([(2, 1), (1, 0)], (2, 1)))
 def test_a_table_of_spark_with_mostly_such_lists_is_refused(session, merged, single):
     results = session.createDataFrame(two_firsts(merged, single))
     with pytest.raises(InputError, match=f"rank 1 .*, {merged} of them, e.g. run=run query_id=m0"):
@@ -138,7 +142,9 @@ def test_a_table_of_spark_with_mostly_such_lists_is_refused(session, merged, sin
 
 
 @pytest.mark.parametrize(
-    "options", [{"order": "score"}, {"convention": "trec_eval order=score"}], ids=str
+    "options",
+    on_spark([{"order": "score"}, {"convention": "trec_eval order=score"}], {"order": "score"}),
+    ids=str,
 )
 def test_a_chosen_order_needs_no_warning(session, options):
     view = describe(session.createDataFrame(two_firsts(merged=2, single=0)), 2, **options)
@@ -160,8 +166,7 @@ def test_the_best_of_a_document_is_kept_if_the_convention_says_so(session):
     assert row["items"] == 1.0
 
 
-@pytest.mark.embedded
-@pytest.mark.parametrize("kind", ["pandas", "Spark"])
+@pytest.mark.parametrize("kind", TWO_KINDS)
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
@@ -177,8 +182,7 @@ def test_what_cannot_be_described_is_said(session, kind, asked, reason, tmp_path
         describe(results, 5, **asked)
 
 
-@pytest.mark.embedded
-def test_a_view_says_what_the_numbers_are(session):
+def test_a_view_says_what_the_numbers_are():
     used = [("u", "a"), ("v", "b"), ("v", "c")]
     view = describe({"u": ["a", "b"], "v": ["a", "c"]}, 2, interactions=used)
     text = repr(view)
@@ -212,8 +216,7 @@ def test_why_a_measure_of_the_catalog_has_no_value_is_not_told_of_grades():
         evaluate({"u": {"a": 1}}, {"u": {"a": 1.0}}, 1, measures="ndcg personalization")
 
 
-@pytest.mark.embedded
-@pytest.mark.parametrize("has_session", [False, True])
+@pytest.mark.parametrize("has_session", on_spark([False, True], True))
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
@@ -231,8 +234,7 @@ def test_what_files_refuse_is_refused_for_sessions(session, has_session, given, 
         describe({"u": ["a"]}, 1, **asked)
 
 
-@pytest.mark.embedded
-@pytest.mark.parametrize("has_session", [False, True])
+@pytest.mark.parametrize("has_session", on_spark([False, True], True))
 def test_an_evaluation_has_no_date_in_the_future(session, has_session):
     asked = {"session": session} if has_session else {}
     with pytest.raises(ConfigurationError, match="in the future"):

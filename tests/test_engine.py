@@ -27,50 +27,22 @@ from programs import forked
 from pyspark.errors import AnalysisException
 
 from ndcg_spark import engine, errors
+from ndcg_spark.__main__ import main
 from ndcg_spark.engine import failure_reason, failures, lost
 from ndcg_spark.engine import sessions as engines
 from ndcg_spark.errors import EngineError, InstallationError
+from ndcg_spark.scratch import Scratch
 
 ROOT = Path(__file__).parents[1]
-COUNT = "print(engine.kind, engine.sees_local_files, engine.session.range(3).count())"
 
 
-def with_engines(choices, program):
-    """A program that runs another with each of these engines open, or prints that one is refused."""
-    lines = [
-        "from ndcg_spark.engine import open_engine",
-        "from ndcg_spark.errors import EngineError",
-        "try:",
-        f"    for choice in {choices.split()}:",
-        "        with open_engine(choice) as engine:",
-        *(f"            {line}" for line in program.splitlines()),
-        "except EngineError as error:",
-        "    print('refused:', error)",
-    ]
-    return "\n".join(lines)
-
-
-#: What would choose another engine than a test says.
-CHOOSING = ("SPARK_REMOTE", "JAVA_HOME", "SPARK_CONNECT_MODE_ENABLED")
-
-
-def run_with(program, environment):
-    """Run a program with these variables of the environment, in a process of its own."""
-    for name in CHOOSING:
-        os.environ.pop(name, None)
-    os.environ.update(environment)
-    exec(program, {})  # noqa: S102  # a program of these tests
-
-
-def answer_of(choices, program=COUNT, **environment):
-    """What a program prints with each of these engines open, in one process, or the error that it ends with."""
-    whole = with_engines(choices, program)
-    if "spark" not in choices.split():
-        done = forked(run_with, whole, environment, cwd=ROOT)
-        return done.stdout.strip() or done.stderr[-2000:]
-    clean = {name: value for name, value in sessions.environment().items() if name not in CHOOSING}
+def printed(program, **environment):
+    """What a program prints in a process whose Spark starts quickly, or the end of its errors."""
+    clean = sessions.environment()
+    for name in ("SPARK_REMOTE", "JAVA_HOME"):
+        clean.pop(name, None)
     done = subprocess.run(
-        [sys.executable, "-c", whole],
+        [sys.executable, "-c", program],
         env={**clean, **servers.QUICK_SPARK, **environment},
         capture_output=True,
         text=True,
@@ -89,72 +61,122 @@ def sail_server(tmp_path_factory):
         yield f"sc://127.0.0.1:{port}"
 
 
-THREADS = """
+#: Opens each engine twice: a session that is stopped is no longer running, and one that dies is told.
+BOTH_ENGINES = """
+import gc, signal
 from concurrent.futures import ThreadPoolExecutor
-from ndcg_spark.engine import running_session
-def kinds():
+
+import psutil
+from pysail.spark import SparkConnectServer
+
+from ndcg_spark.engine import open_engine, running_session
+from ndcg_spark.errors import EngineError
+
+def kinds(choice, engine):
     with open_engine(choice) as inner:
         return running_session() is engine.session, inner.session is engine.session
-with ThreadPoolExecutor(1) as pool:
-    print(pool.submit(kinds).result())
-    engine.session.stop()
-    print(pool.submit(running_session).result(), running_session())"""
 
+def stop(choice):
+    with open_engine(choice) as engine, ThreadPoolExecutor(1) as pool:
+        print(engine.kind, engine.sees_local_files, engine.session.range(3).count())
+        print(*pool.submit(kinds, choice, engine).result())
+        engine.session.stop()
+        print(pool.submit(running_session).result(), running_session())
 
-def test_a_session_is_running_in_every_thread_until_it_is_stopped():
-    assert answer_of("embedded", THREADS) == "(True, True)\nNone None"
+def die(choice, kill):
+    try:
+        with open_engine(choice) as engine:
+            kill()
+            engine.session.range(3).count()
+    except EngineError as error:
+        print(error)
+
+def kill_server():
+    for server in gc.get_objects():
+        if type(server) is SparkConnectServer:
+            server.stop()
+
+def kill_java():
+    for child in psutil.Process().children(recursive=True):
+        child.send_signal(signal.SIGKILL)
+
+stop("embedded")
+die("embedded", kill_server)
+stop("spark")
+die("spark", kill_java)
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_local_spark_runs_in_every_thread_too_whatever_server_the_environment_names():
-    answer = answer_of("embedded spark", f"{COUNT}\n{THREADS}", SPARK_REMOTE="sc://127.0.0.1:9")
-    expected = [f"{kind} True 3\n(True, True)\nNone None" for kind in ("embedded", "spark")]
-    assert answer == "\n".join(expected)
+def test_a_session_runs_in_every_thread_until_it_is_stopped_and_its_death_is_an_engine_error():
+    # A server that is named is for neither of them.
+    said = printed(BOTH_ENGINES, SPARK_REMOTE="sc://127.0.0.1:9").splitlines()
+    for choice, lines in (("embedded", said[:4]), ("spark", said[4:])):
+        assert lines[:3] == [f"{choice} True 3", "True True", "None None"], said
+        assert lines[3].startswith("engine: it stopped, "), said
+    assert "rendezvous" not in "".join(said).lower()
 
 
-def print_partitions(chosen):
-    os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)
-    if chosen is not None:
-        os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = chosen
+def print_partitions():
+    """How many partitions embedded engines have, each with a number of its own, or the user's."""
     os.sched_getaffinity = lambda _: {0, 1}
-    for partitions in (3, 5, None):
+    for partitions, chosen in ((3, None), (5, None), (None, None), (3, "7"), (None, "7")):
+        os.environ.pop("SAIL_EXECUTION__DEFAULT_PARALLELISM", None)
+        if chosen:
+            os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = chosen
         said = io.StringIO()
         opened = engine.open_engine("embedded", partitions=partitions)
         with opened as one, contextlib.redirect_stdout(said):
             one.session.range(9).groupBy("id").count().explain()
-        print(*re.findall(r"Hash.*?, (\d+)\)", said.getvalue()))  # noqa: T201
+        (found,) = re.findall(r"Hash.*?, (\d+)\)", said.getvalue())
+        sys.stdout.write(f"{found}\n")
 
 
-@pytest.mark.parametrize(("chosen", "found"), [(None, [3, 5, 16]), ("7", [7, 7, 7])])
-def test_each_embedded_engine_has_its_own_number_of_partitions_or_the_users(chosen, found):
-    done = forked(print_partitions, chosen, cwd=ROOT)
-    assert list(map(int, done.stdout.split())) == found, done.stderr
+def test_each_embedded_engine_has_its_own_number_of_partitions_or_the_users(tmp_path):
+    assert forked(print_partitions, cwd=tmp_path).stdout.split() == ["3", "5", "16", "7", "7"]
+
+
+KNOCK = "import socket, sys; print(socket.create_connection(('127.0.0.1', sys.argv[1])).recv(2))"
+
+
+def knock():
+    """What another process and this one hear at the engine's port, and what the engine answers."""
+    with engine.open_engine("auto") as opened:
+        port = opened.session.client._builder.endpoint.rsplit(":", 1)[1]
+        subprocess.run([sys.executable, "-c", KNOCK, port], timeout=60, check=True)
+        heard = socket.create_connection(("127.0.0.1", port), timeout=9).recv(2)
+        rows = opened.session.range(3).count()
+        sys.stdout.write(f"{heard}\n{opened.kind} {opened.sees_local_files} {rows}\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's filter is Linux's")
+def test_no_other_process_is_answered_at_the_port_of_the_embedded_engine(tmp_path):
+    # A proxy for web pages is not asked for the engine.
+    said = forked(knock, cwd=tmp_path, http_proxy="http://127.0.0.1:9", no_proxy="")
+    # A server of HTTP/2 speaks first, and its first two bytes are zero.
+    assert said.stdout.splitlines() == ["b''", str(bytes(2)), "embedded True 3"], said.stderr
 
 
 @pytest.mark.parametrize(
-    ("choices", "environment", "answer"),
+    ("choice", "environment", "answer"),
     [
-        ("auto", {}, "embedded True 3"),
+        ("embedded", {"PYSPARK_GATEWAY_PORT": "1"}, "engine: spark-submit brings its own Spark"),
         (
-            "embedded",
-            {"PYSPARK_GATEWAY_PORT": "1"},
-            "refused: engine: spark-submit brings its own Spark",
-        ),
-        # A proxy for web pages is not asked for the engine.
-        ("embedded", {"http_proxy": "http://127.0.0.1:9"}, "embedded True 3"),
-        pytest.param(
             "auto",
             {"SPARK_REMOTE": "sc://127.0.0.1:9/;token=secret;x-api-key=hidden"},
-            "refused: engine: no Spark Connect server answers at sc://127.0.0.1:9/;token=***;x-api-key=***",
-            marks=pytest.mark.slow,
+            "engine: no Spark Connect server answers at sc://127.0.0.1:9/;token=***;x-api-key=***",
         ),
     ],
 )
-def test_which_engine_is_opened(choices, environment, answer):
-    printed = answer_of(choices, **{"no_proxy": "", **environment})
-    assert printed.startswith(answer)
-    assert not {"secret", "hidden"} & set(printed.replace("=", ";").split(";"))
+def test_an_engine_that_cannot_be_opened(choice, environment, answer, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(engine, "running_session", lambda: None)
+    with pytest.raises(EngineError) as refused, engine.open_engine(choice):
+        pass
+    assert str(refused.value).startswith(answer)
+    assert not {"secret", "hidden"} & set(str(refused.value).replace("=", ";").split(";"))
 
 
 def test_a_client_does_not_take_a_program_in_no_file_for_its_doctests():
@@ -170,26 +192,36 @@ def test_a_client_does_not_take_a_program_in_no_file_for_its_doctests():
     )
 
 
+def test_a_server_of_sail_is_refused(sail_server, tmp_path):
+    said = forked(engines.connect, sail_server, cwd=tmp_path)
+    assert "EngineError: engine: Sail " in said.stderr
+
+
+def run_without(package, *arguments):
+    """The command line where a package is not installed."""
+    for name in [package, *sys.modules]:
+        if name.partition(".")[0] == package:
+            sys.modules[name] = None
+    main(arguments)
+
+
+def started_without_pyspark(*arguments):
+    code = "import sys; sys.modules['pyspark'] = None; import ndcg_spark.__main__ as own; own.program()"
+    # As a program, it would start itself again where the locale is not UTF-8.
+    command = [sys.executable, "-X", "utf8", "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.slow
-def test_a_server_of_sail_is_refused(sail_server):
-    assert answer_of("auto", SPARK_REMOTE=sail_server).startswith("refused: engine: Sail ")
-
-
-@pytest.mark.parametrize(
-    "absent", ["pyspark", "grpc", pytest.param("pysail", marks=pytest.mark.slow)]
-)
-def test_an_engine_that_is_not_installed_is_exit_code_2_with_what_to_install(absent):
-    program = f"import sys; sys.modules[{absent!r}] = None; from ndcg_spark.__main__ import program; program()"
+@pytest.mark.parametrize("absent", ["pyspark", "grpc", "pysail"])
+def test_an_engine_that_is_not_installed_is_exit_code_2_with_what_to_install(absent, tmp_path):
     choice = ["--remote", "sc://127.0.0.1:9"] if absent == "grpc" else ["--engine", "embedded"]
     arguments = ["evaluate", os.devnull, os.devnull, *choice]
-    # As a program, it would start itself again where the locale is not UTF-8.
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
+    if absent == "pyspark":
+        done = started_without_pyspark(*arguments)
+    else:
+        done = forked(run_without, absent, *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert absent in done.stderr
     assert "pip install 'ndcg-spark[spark]'" in done.stderr
     assert "Traceback" not in done.stderr
@@ -310,14 +342,15 @@ DOORS = {
 }
 
 
-#: The doors whose Spark is in an archive, as YARN gives it to a driver of its own.
-IN_ARCHIVES = ("job", "worker")
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_spark_3_is_refused_with_exit_code_2_and_what_to_do(door, old_spark):
+@pytest.mark.parametrize(
+    ("is_archive", "door"),
+    # As an archive in a driver on YARN.
+    [(False, "evaluate"), (False, "auto"), (False, "python"), (True, "job"), (True, "worker")],
+)
+def test_spark_3_is_refused_with_exit_code_2_and_what_to_do(door, is_archive, old_spark):
     where = old_spark
-    if door in IN_ARCHIVES:
+    if is_archive:
+        # As YARN gives it to a driver of its own.
         where = Path(shutil.make_archive(str(old_spark / "pyspark"), "zip", old_spark, "pyspark"))
     path = os.pathsep.join([str(where), str(ROOT)])
     done = subprocess.run(
@@ -458,50 +491,23 @@ def test_what_is_no_address(url):
         engines.require_server(url)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's filter is Linux's")
-def test_no_other_process_is_answered_at_the_port_of_the_embedded_engine():
-    # A server of HTTP/2 speaks first, and its first two bytes are zero.
-    knocking = """
-import socket, subprocess, sys
-port = engine.session.client._builder.endpoint.rsplit(":", 1)[1]
-knock = "import socket, sys; print(socket.create_connection(('127.0.0.1', sys.argv[1]), timeout=9).recv(2))"
-print(subprocess.run([sys.executable, "-c", knock, port], capture_output=True, text=True).stdout.strip())
-print(socket.create_connection(("127.0.0.1", port), timeout=9).recv(2))
-print(engine.session.range(3).count())
-""".strip()
-    assert answer_of("embedded", knocking).splitlines() == ["b''", str(bytes(2)), "3"]
-
-
 def open_unguarded():
-    engine.port_guard.start = lambda server: server.start(background=True) or threading.Event()
+    def start(server):
+        return server.start(background=True) or threading.Event()
+
+    engine.port_guard.start = start
     engine.open_engine("embedded").__enter__()
 
 
-@pytest.mark.slow
-def test_an_embedded_engine_that_is_not_guarded_is_refused():
-    done = forked(open_unguarded, cwd=ROOT)
-    assert (
-        "EngineError: engine: the embedded engine accepts connections past its guard" in done.stderr
-    )
+def test_an_embedded_engine_that_is_not_guarded_is_refused(tmp_path):
+    said = forked(open_unguarded, cwd=tmp_path).stderr
+    assert "EngineError: engine: the embedded engine accepts connections past its guard" in said
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", ["embedded", pytest.param("spark", marks=pytest.mark.spark)])
-def test_an_engine_that_dies_at_its_work_is_an_engine_error_soon(choice):
-    dying = {
-        "embedded": "import gc; from pysail.spark import SparkConnectServer as S\n"
-        "[server.stop() for server in gc.get_objects() if type(server) is S]",
-        "spark": "import psutil, signal\n"
-        "[child.send_signal(signal.SIGKILL) for child in psutil.Process().children(recursive=True)]",
-    }
-    answer = answer_of(choice, f"{dying[choice]}\nprint(engine.session.range(3).count())")
-    assert answer.startswith("refused: engine: it stopped, "), answer
-    assert "rendezvous" not in answer.lower()
-
-
-@pytest.mark.slow
-def test_a_signal_ends_the_command_line_at_once_and_the_next_start_removes_its_folder(tmp_path):
+def test_a_signal_ends_the_command_line_at_once_and_leaves_its_folder_to_the_next_start(
+    tmp_path, monkeypatch
+):
     program = """if True:
         import signal, time
         import ndcg_spark.__main__ as program
@@ -522,11 +528,11 @@ def test_a_signal_ends_the_command_line_at_once_and_the_next_start_removes_its_f
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == -signal.SIGINT
     assert folder.is_dir()
-    assert (
-        answer_of("embedded", "print(engine.scratch.folder().is_dir())", TMPDIR=str(tmp_path))
-        == "True"
-    )
-    assert list(tmp_path.glob("*ndcg-spark-scratch-*")) == []
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    scratch = Scratch()
+    scratch.folder()
+    assert not folder.exists()
+    scratch.remove()
 
 
 @pytest.mark.classic

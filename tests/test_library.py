@@ -44,7 +44,7 @@ from ndcg_spark.errors import (
     StorageError,
 )
 from ndcg_spark.job.evaluate_inputs import score_unpublished
-from ndcg_spark.scratch import Scratch
+from ndcg_spark.scratch import PREFIX, Scratch
 
 JUDGED = {"1": {"10": 2, "11": 0, "12": 1}}
 RETURNED = {"1": {"12": 0.9, "10": 0.8, "11": 0.1}}
@@ -612,7 +612,8 @@ def test_the_folder_of_scores_is_removed_with_them():
     assert not folder.exists()
 
 
-def test_a_program_without_a_session_gets_its_own_afterwards():
+@pytest.mark.slow
+def test_a_program_has_no_session_of_ours_and_leaves_no_folder(tmp_path):
     program = """
 import sys
 from ndcg_spark import evaluate
@@ -620,7 +621,9 @@ scores = evaluate({"q": {"d": 1}}, {"q": {"d": 0.5}}, 10)
 assert scores.table().iloc[0, 0] == 1 and scores.query_scores.shape[0] == 1
 assert "pyspark" not in sys.modules and "pysail" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert list(tmp_path.glob(f"*{PREFIX}*")) == []
 
 
 #: Results as DataFrames.

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 import sessions
+from jvm_calls import count_calls
 from sessions import on_spark
 from tables import of_tuples
 
@@ -63,7 +64,7 @@ def test_the_metric_of_mllib_is_binary(session):
 
 
 def test_what_als_cannot_predict_is_judged_and_not_returned(session):
-    unknown_users = [(2, 7, 3.0, math.nan), (3, 7, 3.0, None)]
+    unknown_users = (2, 7, 3.0, math.nan), (3, 7, 3.0, None)
     mean = of_rows(session, *unknown_users, convention="trec_eval missing_query=zero")
     assert mean == pytest.approx(NDCG / 3)
 
@@ -74,8 +75,8 @@ def test_a_row_without_a_grade_is_unjudged(session):
 
 
 def test_a_grade_of_nan_is_none_and_a_row_without_grade_and_score_no_document(session):
-    rows = [(1, 6, math.nan, None), (1, None, math.nan, None)]
-    assert of_rows(session, *rows) == pytest.approx(NDCG)
+    no_documents = (1, 6, math.nan, None), (1, None, math.nan, None)
+    assert of_rows(session, *no_documents) == pytest.approx(NDCG)
 
 
 def test_parameters_of_lists_are_refused_where_rows_are_long(session):
@@ -104,22 +105,15 @@ def test_a_list_that_is_null_is_empty_and_labels_that_are_null_are_no_query(sess
     assert of_lists(session, ([1], [1]), (None, [1]), ([1], None)) == pytest.approx(1 / 2)
 
 
-@pytest.mark.parametrize("param", ["queryCol", "itemCol", "scoreCol", "gradeCol", "excludeCol"])
-def test_a_column_that_is_not_there_is_no_function_of_spark(session, param):
-    with pytest.raises(
-        InputError, match=f"'current_date', which {param} names; it has user, item, .*; set {param}"
-    ):
-        of_rows(session, **{param: "current_date"})
-
-
-def test_names_of_columns_may_be_written_in_any_case(session):
+def test_a_column_that_is_not_there_is_no_function_of_spark(session):
+    for param in ("queryCol", "itemCol", "scoreCol", "gradeCol", "excludeCol"):
+        said = f"'current_date', which {param} names; it has user, item, .*; set {param}"
+        with pytest.raises(InputError, match=said):
+            of_rows(session, **{param: "current_date"})
+    for param in ("predictionCol", "labelCol", "excludeCol"):
+        with pytest.raises(InputError, match=f"no column 'user', which {param} names"):
+            of_lists(session, ([1], [1]), **{param: "user"})
     assert of_rows(session, queryCol="USER") == pytest.approx(NDCG)
-
-
-@pytest.mark.parametrize("param", ["predictionCol", "labelCol", "excludeCol"])
-def test_a_list_that_is_not_there_is_refused_too(session, param):
-    with pytest.raises(InputError, match=f"no column 'user', which {param} names"):
-        of_lists(session, ([1], [1]), **{param: "user"})
 
 
 def test_recommendations_and_graded_labels_are_arrays_of_structs(session):
@@ -182,27 +176,19 @@ def test_a_dataframe_without_rows_is_refused(session):
         of_lists(session)
 
 
+#: The type of documents, a row, and what is said of it.
+ODD_DOCUMENTS = [
+    ("string", ([None, "x"], [None, "z"]), r"label: row\(s\) without a doc_id, e\.g\. doc_id=null"),
+    ("string", (["", "x"], ["z"]), r"prediction: row\(s\) without a doc_id, e\.g\. doc_id= "),
+    ("double", ([1.2], [1.7]), r"doc_id\(s\) that are not whole numbers, e\.g\. doc_id=1\.[27]"),
+    ("double", ([1.0, 2.0**53], [1.0]), r"prediction: doc_id\(s\) that are not whole numbers"),
+    ("boolean", ([True], [True]), r"1 column\(s\) of the wrong type, label is boolean; ids are"),
+]
+
+
 @pytest.mark.parametrize(
     ("columns", "row", "message"),
-    [
-        (
-            "string",
-            ([None, "x"], [None, "z"]),
-            r"label: row\(s\) without a doc_id, e\.g\. doc_id=null",
-        ),
-        ("string", (["", "x"], ["z"]), r"prediction: row\(s\) without a doc_id, e\.g\. doc_id= "),
-        (
-            "double",
-            ([1.2], [1.7]),
-            r"doc_id\(s\) that are not whole numbers, e\.g\. doc_id=1\.[27]",
-        ),
-        ("double", ([1.0, 2.0**53], [1.0]), r"prediction: doc_id\(s\) that are not whole numbers"),
-        (
-            "boolean",
-            ([True], [True]),
-            r"1 column\(s\) of the wrong type, label is boolean; ids are text or whole",
-        ),
-    ],
+    on_spark(ODD_DOCUMENTS, ODD_DOCUMENTS[0], ODD_DOCUMENTS[3]),
 )
 def test_documents_are_those_that_evaluate_takes(session, columns, row, message):
     columns = f"prediction array<{columns}>, label array<{columns}>"
@@ -210,10 +196,10 @@ def test_documents_are_those_that_evaluate_takes(session, columns, row, message)
         of_lists(session, row, columns=columns)
 
 
-@pytest.mark.parametrize(
-    ("kind", "seven"),
-    on_spark([("decimal(10,2)", Decimal("7.00")), ("double", 7.0)], ("double", 7.0)),
-)
+WHOLE = {"decimal(10,2)": Decimal("7.00"), "double": 7.0, "float": 7.0}
+
+
+@pytest.mark.parametrize(("kind", "seven"), on_spark(WHOLE.items(), ("double", 7.0)))
 def test_whole_numbers_meet_whatever_their_type(session, kind, seven):
     columns = f"prediction array<int>, label array<{kind}>"
     assert of_lists(session, ([8, 7], [seven]), columns=columns) == pytest.approx(1 / math.log2(3))
@@ -603,12 +589,14 @@ def test_rows_are_scored_as_by_the_definition_and_without_python(session, label)
     assert mean == pytest.approx(expected, abs=1e-12)
 
 
-#: With scores and without; on classic Spark one of the two, for the conventions that rows do not have there.
+#: With scores and without; on classic Spark the options that no rows have there, one way or the other.
 OF_LISTS = [*itertools.product([*EXPRESSED, "standard ties=rank", "rectools"], [True, False])]
 LISTS_ON_SPARK = [*OF_LISTS[2::8], *OF_LISTS[7::8], ("rectools", False)]
 
 
-@pytest.mark.parametrize(("label", "has_scores"), on_spark(OF_LISTS, *LISTS_ON_SPARK))
+@pytest.mark.parametrize(
+    ("label", "has_scores"), on_spark(OF_LISTS, *OF_LISTS[2::8], *OF_LISTS[7::8])
+)
 def test_lists_are_scored_as_by_the_definition(session, monkeypatch, label, has_scores):
     queries = random_queries(Random(label))  # noqa: S311  # the same
     convention = Convention.parse(label)
@@ -658,46 +646,27 @@ def test_a_document_that_is_excluded_is_scored_without_python(session):
     assert evaluated(session, [([8, 7], [7], [8, 8]), ([7], [7], None)], columns, **params) == 1
 
 
-@contextlib.contextmanager
-def counted_calls(monkeypatch):
-    """The calls of the JVM, without those by which Python's garbage collector lets objects go."""
-    from py4j.clientserver import JavaClient
-
-    calls = []
-    send = JavaClient.send_command
-
-    def noted(client, command, *given, **more):
-        if not command.startswith("m\n"):
-            calls.append(command)
-        return send(client, command, *given, **more)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(JavaClient, "send_command", noted)
-        yield calls
-
-
 @pytest.mark.classic
 @pytest.mark.usefixtures("without_python")
 @pytest.mark.parametrize(
-    ("rows", "columns", "params", "most"),
+    ("rows", "columns", "params"),
     [
-        (ROWS, LONG, {"queryCol": "user", "convention": "trec_eval"}, 260),
-        ([([1, 2], [1])], LISTS, {"metricName": "ndcgAtK"}, 260),
+        (ROWS, LONG, {"queryCol": "user", "convention": "trec_eval"}),
+        ([([1, 2], [1])], LISTS, {"metricName": "ndcgAtK"}),
     ],
 )
-def test_one_job_and_few_calls_of_the_jvm(session, monkeypatch, rows, columns, params, most):
+def test_one_job_and_few_calls_of_the_jvm(session, rows, columns, params):
     frame = session.createDataFrame(rows, columns)
     evaluator = NdcgEvaluator(**params)
     evaluator.evaluate(frame)
     context = session.sparkContext
     group = f"evaluator of {columns}"
     context.setJobGroup(group, "")
-    with counted_calls(monkeypatch) as calls:
-        evaluator.evaluate(frame)
+    calls, _ = count_calls(lambda: evaluator.evaluate(frame))
     jobs = context.statusTracker().getJobIdsForGroup(group)
     context.setLocalProperty("spark.jobGroup.id", None)
     assert len(jobs) == 1
-    assert 10 < len(calls) <= most, len(calls)
+    assert 10 < calls <= 260
 
 
 @pytest.mark.classic

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_spark.scratch import PREFIX, Scratch, is_stream, remove_abandoned, write_whole
+from ndcg_spark.scratch import Scratch, is_stream, remove_abandoned, write_whole
 
 HOLDING = """if True:
     import time
@@ -67,15 +67,6 @@ def test_what_others_put_where_folders_are_looked_for_is_left_alone(tmp_path, mo
     remove_abandoned()
     assert sorted(path.name[19:] for path in shared.iterdir()) == ["link", "pipe"]
     assert own.is_dir()
-
-
-@pytest.mark.slow
-def test_a_program_that_has_ended_leaves_no_folder(tmp_path):
-    program = "from ndcg_spark import evaluate; evaluate({'q': {'a': 1}}, {'r': {'q': {'a': 1.0}}})"
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False
-    )
-    assert (done.returncode, list(tmp_path.glob(f"*{PREFIX}*"))) == (0, [])
 
 
 @contextlib.contextmanager

@@ -105,7 +105,7 @@ def random_judgments(seed, queries=6):
     ]
 
 
-def test_random_judgments_are_compared_as_in_plain_python(session):
+def test_random_judgments_are_compared_as_in_plain_python():
     rows = [random_judgments(seed) for seed in (1, 2)]
     row = compared(*map(table_of, rows))["default"]
     a, b = ({(query, doc): grade for query, doc, grade in side if grade >= 0} for side in rows)
@@ -133,7 +133,7 @@ def test_random_judgments_are_compared_as_in_plain_python(session):
         ({"min_relevance": 1}, 2, 2, math.nan),
     ],
 )
-def test_grades_count_as_the_convention_says(session, options, pairs, only_a, kappa):
+def test_grades_count_as_the_convention_says(options, pairs, only_a, kappa):
     a, b = (
         {"q": {"a": 1, "b": 2, "c": -2, "d": 0, "e": 3}},
         {"q": {"a": 1, "b": 1, "c": -2, "d": -1}},
@@ -146,7 +146,7 @@ def test_grades_count_as_the_convention_says(session, options, pairs, only_a, ka
     )
 
 
-def test_refusals(session):
+def test_refusals():
     twice, once = (
         table_of([("q", "d", 1.0), ("q", "d", 2.0), ("q", "e", 0)]),
         table_of([("q", "d", 2.0), ("q", "e", 0)]),
@@ -167,7 +167,7 @@ def test_refusals(session):
     )
 
 
-def test_datasets_are_compared_each_by_itself(session):
+def test_datasets_are_compared_each_by_itself():
     grades = {"one": [(1, 1), (0, 1), (1, 0), (0, 0)], "two": [(1, 1), (0, 0)]}
     rows = [
         (f"d{n}", name, *pair) for name, pairs in grades.items() for n, pair in enumerate(pairs)
@@ -180,7 +180,7 @@ def test_datasets_are_compared_each_by_itself(session):
     assert {name: row["kappa"] for name, row in compared(*sides).items()} == {"one": 0, "two": 1}
 
 
-def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge(session):
+def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge():
     a, b = table_of(random_judgments(3, 8)), table_of(random_judgments(14, 7))
     chance = random.Random(7)  # noqa: S311  # it makes test data
     results = {
@@ -199,7 +199,7 @@ def test_runs_are_ranked_by_their_means_over_the_queries_that_both_judge(session
     assert row["tau_b"] < 1
 
 
-def test_the_command(tmp_path):
+def test_the_command(session, tmp_path):
     (tmp_path / "a.qrels").write_text("q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d1 0\nq2 0 d2 2\n")
     (tmp_path / "b.qrels").write_text("q1 0 d1 2\nq1 0 d2 2\nq1 0 d4 1\nq2 0 d1 1\nq2 0 d2 0\n")
     rows = [

@@ -21,7 +21,7 @@ def cells(name):
 
 
 @pytest.fixture(scope="module")
-def agreement(session):
+def agreement():
     sides = [{}, {}]
     for query, document, *grades in zip(*map(cells, ("query", "document", "A", "B")), strict=True):
         for side, grade in zip(sides, grades, strict=True):

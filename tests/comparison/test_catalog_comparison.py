@@ -125,7 +125,7 @@ def shop():
 
 
 @pytest.fixture(scope="module")
-def scored(session, shop):
+def scored(shop):
     return scores_of(*shop)
 
 

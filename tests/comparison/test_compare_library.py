@@ -72,7 +72,7 @@ def test_a_dataframe_of_the_session_is_compared_with_a_frame_of_pandas(session):
     assert (row["run"], row["queries"], row["difference"]) == ("new", 3, pytest.approx(0.5 / 3))
 
 
-def test_the_scores_of_an_evaluation_are_compared_as_they_are(session):
+def test_the_scores_of_an_evaluation_are_compared_as_they_are():
     judgments = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"a": 0}}
     old = {"q1": {"b": 2.0, "a": 1.0}, "q2": {"a": 1.0}, "q3": {"a": 1.0}}
     results = {"old": old, "new": {"q1": {"a": 2.0, "b": 1.0}}}

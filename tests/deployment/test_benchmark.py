@@ -13,14 +13,14 @@ from scripts.benchmark import data
 #: Programs of every scenario that need no Java, one of each kind.
 QUICK = {
     "peers": ["duckdb_checked", "embedded, pytrec_eval", "pytrec_eval"],
-    "text": ["gzipped", "pytrec_eval, gzipped"],
+    "text": ["gzipped"],
     "runs": ["10 runs"],
     "library": ["embedded"],
 }
 #: The others, with --thorough.
 MORE = {
     "peers": ["embedded", "embedded, no ranks", "duckdb"],
-    "text": ["plain", "zcat", *data.ONE_FILE, "pytrec_eval, plain"],
+    "text": ["plain", "zcat", *data.ONE_FILE, "pytrec_eval, gzipped", "pytrec_eval, plain"],
     "runs": ["duckdb_checked, 10 runs", "10 runs, no ranks"],
 }
 
@@ -43,7 +43,9 @@ def test_a_scenario_runs_and_peers_give_our_numbers(scenario, capsys, tmp_path, 
 
 
 @pytest.mark.spark
-def test_mllib_gives_our_numbers(capsys, tmp_path, monkeypatch):
+def test_mllib_gives_our_numbers(capsys, tmp_path, monkeypatch, thorough):
+    if not thorough:
+        pytest.skip("starts Spark; test_ml.py compares with MLlib, too: --thorough")
     # As a program outside of pyspark's mode of Connect.
     monkeypatch.delenv("SPARK_CONNECT_MODE_ENABLED", raising=False)
     for name, value in servers.QUICK_SPARK.items():

@@ -229,8 +229,8 @@ def test_the_hook_for_a_chat_posts_the_text():
     assert (done.returncode, "NDCG_SPARK_WEBHOOK is not set" in done.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("code", [0, 6])
-def test_beside_a_cluster_a_script_reads_tables_of_delta_and_writes_others(tmp_path, code):
+@pytest.mark.slow
+def test_beside_a_cluster_a_script_reads_tables_of_delta_and_writes_others(tmp_path):
     deltalake = pytest.importorskip("deltalake")
     data = tmp_path / "data"
     judgments = {"query_id": ["q1", "q2"], "doc_id": ["a", "a"], "relevance": [1.0, 1.0]}
@@ -241,8 +241,8 @@ def test_beside_a_cluster_a_script_reads_tables_of_delta_and_writes_others(tmp_p
     # The relevant document is second in one list, and first in the other.
     deltalake.DeltaTable(str(data / "results")).delete("query_id = 'q1' AND doc_id = 'b'")
     config = recipe("The container", "toml", "SPARK_3.md")
-    if code:
-        config += "[gate]\n[[gate.check]]\ncutoff = 10\nmax_drop = 0.01\n"
+    # Tables are written though the gate has no verdict, and the exit code is the gate's.
+    config += "[gate]\n[[gate.check]]\ncutoff = 10\nmax_drop = 0.01\n"
     (tmp_path / "nightly.toml").write_text(config.replace("/data", str(data)), encoding="utf-8")
     program = f'#!/bin/sh\nexec {sys.executable} -m ndcg_spark "$@"\n'
     (tmp_path / "ndcg-spark").write_text(program, encoding="utf-8")
@@ -256,7 +256,7 @@ def test_beside_a_cluster_a_script_reads_tables_of_delta_and_writes_others(tmp_p
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), **told}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
+    assert done.returncode == 6, done.stderr
     table = deltalake.DeltaTable(str(data / "ndcg/dataset_scores"))
     (row,) = table.to_pyarrow_table().to_pylist()
     assert (row["run"], str(row["evaluated_on"])) == ("r", "2026-11-20")

@@ -258,7 +258,8 @@ def test_an_acceptance_is_withdrawn(output):
         False,
         ["acceptance"],
     )
-    # The night after it was judged beside it, and is good itself.
+    # The night after it was judged beside it, and is good itself; later ones fail again.
+    assert night(output, 4, ltr=LOST, bm25=BASE - 0.1).verdict == "fail"
     decide(output, 1, withdrawn=True)
     assert not row(output, 1)["is_baseline"]
     decide(output, 1, accepted="once more")

@@ -1,7 +1,6 @@
 """What a rehearsal computes, which must not grow with the square of its nights."""
 
 import numpy as np
-import pytest
 from gates import N, evaluate, gate, spread
 
 from ndcg_spark.comparison import chain
@@ -62,10 +61,9 @@ def computed(monkeypatch, output, nights):
     return np.array([calls["differences"], calls["masks"]])
 
 
-@pytest.mark.parametrize("nights", [12])
-def test_twice_the_nights_need_twice_the_comparisons(tmp_path, monkeypatch, nights):
-    few = computed(monkeypatch, tmp_path / "few", nights)
-    many = computed(monkeypatch, tmp_path / "many", 2 * nights)
+def test_twice_the_nights_need_no_four_times_the_comparisons(tmp_path, monkeypatch):
+    few = computed(monkeypatch, tmp_path / "few", 10)
+    many = computed(monkeypatch, tmp_path / "many", 20)
     assert (few > 0).all()
-    # The first nights need fewer, as they have no change behind them.
-    assert (many <= 2 * few + 2 * PERIOD).all()
+    # A little more than twice as many: the first nights need fewer, as they have no change behind them.
+    assert (many <= 3 * few).all()

@@ -27,10 +27,6 @@ def published(output):
     return committed(str(output))
 
 
-def runs_of(nights):
-    return ScoreCache().runs_of
-
-
 def decided(verdict, run="dense"):
     """What each baseline says about a run."""
     return {one.baseline: (one.result, one.reason) for one in verdict.results if one.run == run}
@@ -66,8 +62,9 @@ def test_a_night_does_not_begin_a_change_for_a_run_that_it_does_not_measure(outp
     tonight = night(output, 3, ZERO, hashes=NOVEMBER, unknown_ids=OTHER_IDS)
     assert tonight.verdict == "none"
     third = published(output)[-1]
-    assert newest_link("dense", third, nights, runs_of(nights)) is None
-    assert newest_link("bm25", third, nights, runs_of(nights)) is not None
+    runs_of = ScoreCache().runs_of
+    assert newest_link("dense", third, nights, runs_of) is None
+    assert newest_link("bm25", third, nights, runs_of) is not None
 
 
 @pytest.mark.parametrize("runs", [None, ["dense"], ["bm25"]])

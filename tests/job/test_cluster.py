@@ -10,7 +10,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 import time
 import venv
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import servers
-import sessions
+from commands import command_line
 
 pytestmark = pytest.mark.cluster
 
@@ -103,15 +102,10 @@ def arguments(data, output):
 
 @pytest.fixture(scope="module")
 def embedded(data):
-    """The tables as the embedded engine publishes them, in a process of its own."""
-    command = [sys.executable, "-m", "ndcg_spark", "evaluate", "--engine", "embedded"]
-    done = subprocess.run(
-        [*command, *map(str, arguments(data, data / "embedded"))],
-        env=sessions.environment(PYTHONPATH=f"{ROOT}:{data}"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    """The tables as the embedded engine of the tests publishes them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(data)
+        done = command_line("evaluate", *arguments(data, data / "embedded"), cwd=data)
     assert done.returncode == 0, done.stderr[-2000:]
     return servers.score_tables(data / "embedded")
 

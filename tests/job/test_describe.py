@@ -5,6 +5,7 @@ import json
 import pytest
 import shown
 from commands import command_line
+from sessions import on_spark
 
 from ndcg_spark.convention.measures import RUN_COLUMNS
 
@@ -44,7 +45,7 @@ def test_all_lists_count_for_the_measures_of_queries_too(session, files):
         assert row["unknown_items"] == of_run.unknown
 
 
-def test_without_items_what_needs_none_is_shown(session, files):
+def test_without_items_what_needs_none_is_shown(files):
     shop, folder = files
     rows = described(folder, "--cutoffs", "3")
     assert set(rows["r0", 3]) == {"dataset", "run", "cutoff", "items", "personalization", "lists"}
@@ -58,13 +59,15 @@ def test_without_items_what_needs_none_is_shown(session, files):
         ("Coverage@5", 2, "coverage needs the catalog's items; give --items FILE, or"),
     ],
 )
-def test_what_is_not_there_is_named(session, files, measures, code, reason):
+def test_what_is_not_there_is_named(files, measures, code, reason):
     said = command_line("describe", "runs.csv", "--measures", measures, cwd=files[1])
     assert said.returncode == code
     assert reason in said.stderr
 
 
-@pytest.mark.parametrize("measures", ["Items@5", "Items@5 Popularity@5"])
+@pytest.mark.parametrize(
+    "measures", on_spark(["Items@5", "Items@5 Popularity@5"], "Items@5 Popularity@5")
+)
 def test_an_item_that_is_shown_twice_in_a_list_is_counted_and_refused(session, tmp_path, measures):
     (tmp_path / "runs.csv").write_text("run,query_id,doc_id,score\nr,u,a,2\nr,u,a,1\n")
     (tmp_path / "items.csv").write_text("doc_id,popularity\na,2\n")
@@ -101,9 +104,7 @@ users = {users}
         ('["nDCG@2", "P@2"]', list(RUN_COLUMNS)),
     ],
 )
-def test_a_configuration_of_an_evaluation_says_what_the_catalog_is(
-    session, files, measures, expected
-):
+def test_a_configuration_of_an_evaluation_says_what_the_catalog_is(files, measures, expected):
     shop, folder = files
     text = CONFIG.format(measures=measures, users=shop.users)
     (folder / "night.toml").write_text(text)
@@ -115,7 +116,7 @@ def test_a_configuration_of_an_evaluation_says_what_the_catalog_is(
     assert row["coverage"] == shown.of_run(shop, "r0", options, row["cutoff"]).coverage
 
 
-def test_measures_that_are_asked_for_go_before_those_of_a_configuration(session, files):
+def test_measures_that_are_asked_for_go_before_those_of_a_configuration(files):
     shop, folder = files
     text = CONFIG.format(measures='["Coverage@2"]', users=shop.users)
     (folder / "night.toml").write_text(text)
@@ -127,7 +128,7 @@ def test_measures_that_are_asked_for_go_before_those_of_a_configuration(session,
     assert "results" in refused.stderr
 
 
-def test_what_is_printed_says_what_the_numbers_are(session, files):
+def test_what_is_printed_says_what_the_numbers_are(files):
     asked = ["--items", "items.csv", "--measures", "Coverage(unknown=count)@3 Items@3"]
     said = command_line("describe", "runs.csv", *asked, cwd=files[1])
     table, definitions = said.stdout.split("\n\n")
@@ -139,7 +140,7 @@ def test_what_is_printed_says_what_the_numbers_are(session, files):
     assert any(cell.isdigit() for cell in shown_items[1:3])
 
 
-def test_several_cutoffs_have_a_line_each_and_not_a_column(session, files):
+def test_several_cutoffs_have_a_line_each_and_not_a_column(files):
     shop, folder = files
     said = command_line("describe", "runs.csv", "--cutoffs", "1,2,all", cwd=folder)
     header, *lines = said.stdout.partition("\n\n")[0].splitlines()

@@ -7,28 +7,26 @@ from sessions import on_spark
 from ndcg_spark.errors import InputError
 from ndcg_spark.job import evaluate_inputs as job
 
-EQUAL = [(0.3, 0.1 + 0.2), (0.1 + 0.2, 0.3)]
 TABLE = "dataset string, run string, query_id string, cutoff int, ndcg double"
 
 
-@pytest.mark.parametrize(
-    ("scores", "sort", "expected"),
-    [
-        ({"q2": (0, 0.6), "q1": (1, 1)}, None, "q1@1 q1@all q2@1 q2@all"),
-        (
-            {"q3": (0, 0), "q2": (0, 0.6), "q1": (1, 1)},
-            ("ndcg", True),
-            "q1@1 q1@all q2@all q2@1 q3@1 q3@all",
-        ),
-        ({"q2": (0, 0.6), "q1": (1, 1)}, ("ndcg",), "q2@1 q2@all q1@1 q1@all"),
-        # Sums in another order are equal, and come by query.
-        *(
-            ({"q2": (b, 0), "q1": (a, 0)}, ("ndcg", True), "q1@1 q2@1 q1@all q2@all")
-            for a, b in EQUAL
-        ),
-        ({"q1": (0.3, 0.2), "q2": (0.2, 0.1)}, ("query_id", True), "q2@1 q2@all q1@1 q1@all"),
-    ],
-)
+#: Two scores of each query, the order that is asked for, and the order of the rows.
+ORDERS = [
+    ({"q2": (0, 0.6), "q1": (1, 1)}, None, "q1@1 q1@all q2@1 q2@all"),
+    (
+        {"q3": (0, 0), "q2": (0, 0.6), "q1": (1, 1)},
+        ("ndcg", True),
+        "q1@1 q1@all q2@all q2@1 q3@1 q3@all",
+    ),
+    ({"q2": (0, 0.6), "q1": (1, 1)}, ("ndcg",), "q2@1 q2@all q1@1 q1@all"),
+    # Sums in another order are equal, and come by query.
+    ({"q2": (0.1 + 0.2, 0), "q1": (0.3, 0)}, ("ndcg", True), "q1@1 q2@1 q1@all q2@all"),
+    ({"q2": (0.3, 0), "q1": (0.1 + 0.2, 0)}, ("ndcg", True), "q1@1 q2@1 q1@all q2@all"),
+    ({"q1": (0.3, 0.2), "q2": (0.2, 0.1)}, ("query_id", True), "q2@1 q2@all q1@1 q1@all"),
+]
+
+
+@pytest.mark.parametrize(("scores", "sort", "expected"), on_spark(ORDERS, ORDERS[0], ORDERS[4]))
 def test_order(session, scores, sort, expected):
     rows = [
         ("d", "r", query, *row)

@@ -133,7 +133,7 @@ def test_refused(session, configured, tmp_path, case):
     assert refused_night(tmp_path) == ([("refused", 3)] if issubclass(error, InputError) else [])
 
 
-def test_a_missing_query_is_refused_with_the_code_of_its_rule(session, configured):
+def test_a_missing_query_is_refused_with_the_code_of_its_rule(configured):
     with pytest.raises(InputError) as refused:
         evaluated(configured(convention={"missing_query": "error"}))
     assert refused.value.code == MISSING_QUERY.code
@@ -165,17 +165,18 @@ ONE_LIST = "q1 Q0 a 1 9 r\nq1 Q0 b 2 8 r\nq1 Q0 c 1 7 r\nq2 Q0 c 1 6 r\n"
 WARNED = "1 run(s) have lists with two results of rank 1 and different scores, e.g. run=r; "
 
 
+#: Files of lists of which few have two results of rank 1.
+MOSTLY_ONE_LIST = [
+    {"a.run": ONE_LIST},
+    {"a.run": ONE_LIST, "b.run": "q2 Q0 a 1 5 s\n"},
+    # The same result of rank 1 in two files.
+    {"a.run": ONE_LIST, "b.run": "q3 Q0 a 1 5 r\n"},
+    {"a.run": "q1 Q0 a 1 9 r\nq1 Q0 b 0 8 r\nq1 Q0 c 1 7 r\n"},
+]
+
+
 @pytest.mark.parametrize("preset", on_spark(["standard", "trec_eval"], "trec_eval"))
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"a.run": ONE_LIST},
-        {"a.run": ONE_LIST, "b.run": "q2 Q0 a 1 5 s\n"},
-        # The same result of rank 1 in two files.
-        {"a.run": ONE_LIST, "b.run": "q3 Q0 a 1 5 r\n"},
-        {"a.run": "q1 Q0 a 1 9 r\nq1 Q0 b 0 8 r\nq1 Q0 c 1 7 r\n"},
-    ],
-)
+@pytest.mark.parametrize("files", on_spark(MOSTLY_ONE_LIST, MOSTLY_ONE_LIST[1]))
 def test_two_results_of_rank_1_in_one_file_are_a_warning(session, configured, files, preset):
     settings = configured(files, results={"path": [*files]}, convention={"preset": preset})
     outcome, told = evaluated(settings)
@@ -260,7 +261,7 @@ def changed(path, change, step):
             path.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("file", ["qrels.txt", "run.txt"])
+@pytest.mark.parametrize("file", on_spark(["qrels.txt", "run.txt"], "run.txt"))
 @pytest.mark.parametrize("change", on_spark(["replaced", "shortened", "removed"], "replaced"))
 def test_a_file_that_changes_after_it_was_checked(session, configured, tmp_path, file, change):
     with pytest.raises(InputError, match=rf"{file}"):

@@ -29,7 +29,6 @@ PUBLISHED = {
     ("abcde", "abc", 0.9, 5): (0.6, 1, 0.277273),
     ("abc", "", 0.9, 3): (0, 0, 1),
 }
-pytestmark = pytest.mark.usefixtures("session")
 SCORED = {"q": {"a": 1.0}}
 MEASURES = ("jaccard", "rbo", "moved_discount")
 

@@ -181,7 +181,7 @@ def test_a_gate_holds_what_runs_show(session, folder):
     assert f'run="r0",cutoff="5",measure="coverage"}} {value!r}' in metrics.read_text()
 
 
-def test_an_evaluation_beside_a_run_compares_numbers_too(session, folder):
+def test_an_evaluation_beside_a_run_compares_numbers_too(folder):
     catalog = ["--items", "items.csv", "--items-users", 50, "--measures", MEASURES]
     found = said(folder, "evaluate", "qrels.csv", "runs.csv", *catalog, "--baseline", "r0")
     compared = {row["measure"]: row for row in found["comparisons"]}

@@ -3,6 +3,8 @@
 import itertools
 import os
 import random
+import signal
+import time
 from unittest import mock
 
 import pyarrow as pa
@@ -33,6 +35,10 @@ def to(request, tmp_path, monkeypatch):
     # It reads the environment once.
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", config.Config())
     return "iceberg:lake.ndcg"
+
+
+#: What does not depend on the library.
+DELTA = pytest.mark.parametrize("to", ["delta"], indirect=True)
 
 
 def rows(to, name="query_scores"):
@@ -113,6 +119,7 @@ def test_a_table_gets_columns_that_it_lacks_and_one_of_another_shape_is_refused(
     assert exported(to) == before
 
 
+@DELTA
 def test_a_night_that_is_replaced_meanwhile_is_exported_again(output, to):
     more = iter(range(3))
     export(
@@ -126,8 +133,10 @@ def test_a_night_that_is_replaced_meanwhile_is_exported_again(output, to):
     assert {name for name, _ in exported(to)["web", SECOND]} == {"c2"}
 
 
-def _export(output, to, environment):
+def _export(output, to, environment, begun=None):
     os.environ.update(environment)
+    if begun is not None:
+        begun.set()
     export(output, to, report=lambda _: None)
 
 
@@ -136,17 +145,28 @@ def test_an_export_that_is_killed_anywhere_is_right_once_it_is_repeated(
     output, to, tmp_path, thorough
 ):
     rng = random.Random(1)  # noqa: S311  # no secret
-    for number in range(20 if thorough else 3):
+    # The first export to new tables, and then one of a night: how long that takes.
+    export(output, to)
+    seconds, codes = None, []
+    for number in range(20 if thorough else 4):
         publish(output, f"k{number}", number / 7, date=SECOND)
-        process = PROCESSES.Process(target=_export, args=(output, to, {**os.environ}))
+        begun = PROCESSES.Event()
+        process = PROCESSES.Process(target=_export, args=(output, to, {**os.environ}, begun))
         process.start()
-        process.join(rng.random())
+        begun.wait(60)
+        began = time.monotonic()
+        process.join(None if seconds is None else rng.random() * seconds)
+        seconds = seconds or time.monotonic() - began
         process.kill()
         process.join()
+        codes.append(process.exitcode)
         export(output, to)
         assert exported(to) == exported(to, "dataset_scores") == seen(output)
+    assert codes[0] == 0
+    assert -signal.SIGKILL in codes
 
 
+@DELTA
 def test_an_export_that_fails_at_any_table_is_right_once_it_is_repeated(output, to):
     export(output, to)
     publish(output, "c", 0.3, date=FIRST)
@@ -181,25 +201,23 @@ def test_two_exports_beside_each_other_leave_what_the_folder_has(output, to):
     assert exported(to) == seen(output)
 
 
-@pytest.mark.parametrize(
-    ("place", "to", "more"),
-    [
-        *(("out", text, {}) for text in ("delta", "delta:", "hudi:x", "iceberg:lake", "lake")),
-        ("none", "delta:lake", {}),
-        *(("out", "delta:lake", {option: "2026-12-01"}) for option in ("since", "date")),
-    ],
-)
-def test_what_cannot_be_exported_is_refused_before_anything_is_made(
-    tmp_path, output, monkeypatch, place, to, more
-):
+#: The output, the tables and the options of exports that are refused.
+REFUSED = [
+    *(("out", text, {}) for text in ("delta", "delta:", "hudi:x", "iceberg:lake", "lake")),
+    # A catalog without settings.
+    ("out", "iceberg:nowhere.ndcg", {}),
+    ("none", "delta:lake", {}),
+    *(("out", "delta:lake", {option: "2026-12-01"}) for option in ("since", "date")),
+]
+
+
+def test_what_cannot_be_exported_is_refused_before_anything_is_made(tmp_path, output, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigurationError):
-        export(place, to, **more)
+    for place, to, more in REFUSED:
+        with pytest.raises(ConfigurationError):
+            export(place, to, **more)
     with mock.patch.dict("sys.modules", deltalake=None), pytest.raises(ConfigurationError):
         export(output, "delta:lake")
-    # A catalog without settings.
-    with pytest.raises(ConfigurationError):
-        export(output, "iceberg:nowhere.ndcg")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

@@ -32,7 +32,7 @@ def part(folder, measures, *arguments):
     return None if begins < 0 else text[begins:].partition(" Judgments ")[0]
 
 
-def test_the_page_has_the_numbers_what_they_are_and_where_the_items_are_from(session, folder):
+def test_the_page_has_the_numbers_what_they_are_and_where_the_items_are_from(folder):
     shop, place = folder
     asked = ["--items", "items.csv", "--items-users", 50]
     text = part(place, "nDCG@5 Items@5 Coverage(unknown=count)@3", *asked)
@@ -46,11 +46,11 @@ def test_the_page_has_the_numbers_what_they_are_and_where_the_items_are_from(ses
     assert ("unknown items: the number" in text) == (unknown > 0)
 
 
-def test_a_night_without_such_measures_has_no_such_part(session, folder):
+def test_a_night_without_such_measures_has_no_such_part(folder):
     assert part(folder[1], "nDCG@5") is None
 
 
-def test_what_needs_no_items_names_none(session, folder):
+def test_what_needs_no_items_names_none(folder):
     text = part(folder[1], "nDCG@5 Personalization@5")
     assert " personalization: " in text
     assert "items.csv" not in text

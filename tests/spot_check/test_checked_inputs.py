@@ -111,7 +111,7 @@ def test_lists_are_read_from_tables_of_every_shape(engine, tmp_path, monkeypatch
     assert scored(**SHAPES[shape]).startswith("verified ")
 
 
-@pytest.mark.parametrize("dataset", ["web", "other"])
+@pytest.mark.parametrize("dataset", sessions.on_spark(["web", "other"], "other"))
 def test_a_dataset_of_what_is_excluded_does_not_count_where_tables_have_none(engine, dataset):
     pq.write_table(
         pa.table({"dataset": [dataset], "query_id": ["q1"], "doc_id": ["a"]}), "exclude.parquet"
@@ -150,6 +150,7 @@ def test_a_query_is_hashed_as_engines_hash_it(session):
     assert of_engine == {name: signed(xxhash64(name.encode(), SEED)) for name in names}
 
 
+@pytest.mark.embedded
 def test_what_cannot_be_a_list_of_scores_is_not_required_again(engine, monkeypatch):
     from ndcg_spark.spot_check.plain_rows import Pair
 
@@ -164,6 +165,7 @@ def test_tables_in_memory_with_one_grade_for_all_are_checked():
     assert len(scores.query_scores) == 2
 
 
+@pytest.mark.embedded
 def test_the_message_has_a_command_that_runs(engine, monkeypatch, tmp_path):
     import shlex
     import tempfile

@@ -236,7 +236,7 @@ def test_means_are_taken_again(engine, settings, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "defect", on_spark([None, worst_first, a_null_read_as_a_number], None, a_null_read_as_a_number)
+    "defect", on_spark([None, worst_first, a_null_read_as_a_number], a_null_read_as_a_number)
 )
 def test_the_rows_of_large_inputs_are_found_by_the_engine(engine, settings, monkeypatch, defect):
     from ndcg_spark.job import verify

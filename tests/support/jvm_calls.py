@@ -13,7 +13,7 @@ from typing import Any
 import py4j.java_gateway
 import pyarrow as pa
 from py4j.protocol import MEMORY_COMMAND_NAME
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark import evaluate
 
@@ -70,11 +70,16 @@ def count_jobs(session: SparkSession, collect: Callable[[], Any]) -> int:
     return store.jobsList(None).size() - before
 
 
+def inputs(session: SparkSession) -> tuple[DataFrame, DataFrame]:
+    """Small judgments and results."""
+    judgments = session.createDataFrame(pa.table(JUDGMENTS))
+    return judgments, session.createDataFrame(pa.table(RESULTS))
+
+
 def main() -> None:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.log.level", "OFF").getOrCreate()
-    judgments = session.createDataFrame(pa.table(JUDGMENTS))
-    results = session.createDataFrame(pa.table(RESULTS))
+    judgments, results = inputs(session)
     # The first evaluation imports modules.
     evaluate(judgments, results, 10)
     total, functions = count_calls(lambda: evaluate(judgments, results, 10))
