@@ -291,6 +291,10 @@ def load_night(
     run = request.run or (human.pair.run if human else None)
     if run is None:
         run = _chosen_run(shown, runs, compared, scores, before)
+    if not shown.baseline.is_for(run):
+        shown = shown.about(run)
+        compared = compare_shown(history, shown)
+        before = _rows_before(history, shown)
     # Its queries, and how they changed if they are compared.
     queries = _query_scores(history, shown, compared, run)
     changes = _changes(queries)
