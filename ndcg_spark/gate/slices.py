@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import deciding
@@ -48,7 +48,8 @@ class _Candidate(NamedTuple):
 
     loss: SliceLoss
     p: float
-    #: Whether it lost more than `_TIMES` the allowed drop in every comparison.
+    #: Whether it lost more than `_TIMES` the allowed drop in every comparison, in addition to what
+    #: its run lost.
     is_beyond: bool
 
 
@@ -72,11 +73,12 @@ def slice_losses(
         if check is None:
             continue
         of_run = question_of(check, run, inputs.gate.min_queries_of(check))
+        whole = _loss_of_run(check, of_run, baselines, compared, references)
         for attribute, value in slices:
             question = of_run.in_slice(attribute, value)
-            candidate = _candidate(check, question, baselines, compared, references)
-            if candidate is not None:
-                candidates.append(candidate)
+            compared_rows = _compared_rows(question, baselines, compared, references)
+            if compared_rows is not None:
+                candidates.append(_candidate(check, question, compared_rows, whole))
     losses = _significant(candidates)
     losses.sort(key=_largest_first)
     return losses[:_MOST_NAMED]
@@ -138,28 +140,64 @@ def _strictest(inputs: GateInputs, run: str) -> CheckConfig | None:
     return min(checks, key=lambda check: check.allowed(1.0), default=None)
 
 
-def _candidate(
+class _ComparedRows(NamedTuple):
+    """The comparisons that decide together what changed, and since when or against what."""
+
+    rows: Sequence[Row]
+    against: str
+
+    @property
+    def of_first_reading(self) -> list[Row]:
+        return [row for row in self.rows if row["reading"] == FIRST]
+
+    @property
+    def difference(self) -> float:
+        """The mean of both sides, if the judgments changed."""
+        return statistics.fmean(row["difference"] for row in self.of_first_reading)
+
+    def allowed(self, check: CheckConfig) -> float:
+        """How far a check lets the mean of the baseline fall."""
+        return check.allowed(self.of_first_reading[-1]["baseline_mean"])
+
+
+def _loss_of_run(
     check: CheckConfig,
+    of_run: Question,
+    baselines: Sequence[Baseline],
+    compared: Comparisons,
+    references: ReferenceScores,
+) -> float:
+    """How much a run lost over all queries, as a difference; 0 if that is allowed.
+
+    If a run as a whole broke, a slice is news only if it lost more than the others.
+    """
+    whole = _compared_rows(of_run, baselines, compared, references)
+    if whole is None or whole.difference >= -whole.allowed(check):
+        return 0.0
+    return whole.difference
+
+
+def _compared_rows(
     question: Question,
     baselines: Sequence[Baseline],
     compared: Comparisons,
     references: ReferenceScores,
-) -> _Candidate | None:
-    """A slice's change against the accepted night or, if that is impossible, the good nights.
+) -> _ComparedRows | None:
+    """The comparison with the accepted night or, if that is impossible, with the good nights.
 
-    None if it cannot be compared with either.
+    None if both are impossible.
     """
     beside = references.compare(_reference(baselines), question)
     rows = _of_both_readings(beside, question)
     if rows and beside.reference is not None:
         since = f"since {day(beside.reference.first)}"
-        return _candidate_of_rows(check, question, rows, since)
+        return _ComparedRows(rows, since)
     for baseline in baselines:
         if baseline.kind is not Kind.GOOD or not baseline.is_for(question.run):
             continue
         rows = _beside_good(baseline, question, compared)
         if rows:
-            return _candidate_of_rows(check, question, rows, f"against {baseline.in_words}")
+            return _ComparedRows(rows, f"against {baseline.in_words}")
     return None
 
 
@@ -214,17 +252,20 @@ def _large_enough(rows: list[Row], question: Question) -> list[Row]:
     return rows
 
 
-def _candidate_of_rows(
-    check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str
+def _candidate(
+    check: CheckConfig, question: Question, compared: _ComparedRows, whole: float
 ) -> _Candidate:
-    """A slice's change, from the comparisons that decide it together."""
-    first_reading = [row for row in rows if row["reading"] == FIRST]
-    difference = statistics.fmean(row["difference"] for row in first_reading)
-    allowed = _TIMES * check.allowed(first_reading[-1]["baseline_mean"])
-    is_beyond = all(row["difference"] < -allowed for row in rows)
-    p_values = [deciding(row) for row in rows]
+    """A slice's change. `whole`: by how much its run changed, if the run lost too much."""
+    limit = whole - _TIMES * compared.allowed(check)
+    is_beyond = all(row["difference"] < limit for row in compared.rows)
+    p_values = [deciding(row) for row in compared.rows]
     p = max(1.0 if p is None else p for p in p_values)
-    measure = measure_at(*question.metric)
-    attribute, value = str(question.attribute), str(question.value)
-    loss = SliceLoss(question.run, attribute, value, measure, difference, against)
+    loss = SliceLoss(
+        run=question.run,
+        attribute=str(question.attribute),
+        value=str(question.value),
+        measure=measure_at(*question.metric),
+        difference=compared.difference,
+        against=compared.against,
+    )
     return _Candidate(loss, p, is_beyond)
