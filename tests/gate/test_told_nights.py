@@ -6,6 +6,7 @@ from gates import N, copied, evaluate, gate, spread
 
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.sources import ScoreCache
+from ndcg_spark.gate.verdict import accept_command, how_to_accept
 from ndcg_spark.job.decisions import withdraw
 from ndcg_spark.nights.log import committed, revise
 
@@ -265,3 +266,55 @@ def test_a_run_that_answered_fewer_queries_than_on_its_last_good_night_has_a_not
     said = [note for note in verdict.notes if "2 judged queries" in note]
     assert len(said) == is_said
     assert verdict.verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("of_en", "of_de", "slices"),
+    [
+        # The whole run broke; every slice lost about as much.
+        (0.1, 0.11, ()),
+        # One slice lost much more than the run.
+        (0.02, 0.3, ("language=de",)),
+    ],
+)
+def test_a_slice_of_a_broken_run_is_named_if_it_lost_more(tmp_path, of_en, of_de, slices):
+    held = gate(min_queries=20)
+    night(tmp_path, 1, held=held, accepted="first", attributes=LANGUAGE)
+    lost = np.where(np.arange(N) < 40, of_en, of_de) + spread(0, 0.005)
+    verdict = evaluate(tmp_path, held, "2026-11-02", {"r": BASE - lost}, attributes=LANGUAGE)["web"]
+    assert code(verdict) == ("fail", FAILED)
+    assert len(verdict.lost_slices) == len(slices)
+    for told, name in zip(verdict.lost_slices, slices, strict=True):
+        assert name in told
+
+
+def test_a_run_that_was_never_good_disappears_with_a_warning(tmp_path):
+    night(tmp_path, 1, {"a": 0}, accepted="first")
+    new = night(tmp_path, 2, {"a": 0, "b": 0})
+    # The verdict says that the run is new; a note would only repeat it.
+    assert (new.reason, new.notes) == ("new_run", ())
+    gone = night(tmp_path, 3, {"a": 0})
+    assert code(gone) == ("pass", PASSED)
+    assert gone.warnings == ("b had scores on 2 November and has none tonight",)
+    assert night(tmp_path, 4, {"a": 0}).warnings == ()
+
+
+def test_a_run_that_must_arrive_is_only_missing(tmp_path):
+    night(tmp_path, 1, {"a": 0, "b": 0}, accepted="first")
+    verdict = night(tmp_path, 2, {"a": 0})
+    assert (verdict.reason, verdict.warnings) == ("missing_run", ())
+
+
+@pytest.mark.parametrize(
+    ("more", "runs"),
+    [({}, ["b"]), ({"gain": "linear"}, [])],
+)
+def test_a_night_that_lacks_only_a_baseline_says_how_to_accept_it(tmp_path, more, runs):
+    night(tmp_path, 1, {"a": 0}, accepted="first")
+    verdict = night(tmp_path, 2, {"a": 0, **dict.fromkeys(runs, 0)}, **more)
+    advice = how_to_accept(verdict.as_json(), "out", "gate.toml")
+    command = accept_command("out", "gate.toml", "web", "2026-11-02", runs)
+    assert advice.endswith(command)
+    # Nobody should accept a missing run or a loss unseen.
+    missing = night(tmp_path, 3, {"c": 0})
+    assert how_to_accept(missing.as_json(), "out", "gate.toml") is None
