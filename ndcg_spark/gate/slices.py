@@ -24,6 +24,9 @@ from ndcg_spark.tolerance import DECIMALS
 _ALPHA = 0.01
 #: A slice is named if it lost more than this multiple of what the check of its run allows.
 _TIMES = 2.0
+#: If its run lost more than is allowed, a slice must also have lost more than this multiple of the
+#: run's loss, as a cause must.
+_TIMES_OF_RUN = 1.5
 _MOST_NAMED = 3
 
 
@@ -48,8 +51,7 @@ class _Candidate(NamedTuple):
 
     loss: SliceLoss
     p: float
-    #: Whether it lost more than `_TIMES` the allowed drop in every comparison, in addition to what
-    #: its run lost.
+    #: Whether it lost more than both limits in every comparison.
     is_beyond: bool
 
 
@@ -256,7 +258,7 @@ def _candidate(
     check: CheckConfig, question: Question, compared: _ComparedRows, whole: float
 ) -> _Candidate:
     """A slice's change. `whole`: by how much its run changed, if the run lost too much."""
-    limit = whole - _TIMES * compared.allowed(check)
+    limit = min(-_TIMES * compared.allowed(check), _TIMES_OF_RUN * whole)
     is_beyond = all(row["difference"] < limit for row in compared.rows)
     p_values = [deciding(row) for row in compared.rows]
     p = max(1.0 if p is None else p for p in p_values)
