@@ -376,12 +376,17 @@ def baseline_of_verdict(
     baseline of the run that decided.
     """
     verdict = night.record["verdict"] or {}
-    entries = list(verdict.get("baselines", ()))
     decided_by = _deciding_baseline(verdict)
     run = run or verdict.get("run")
-    entries.sort(key=lambda entry: (entry["name"] != decided_by, not _is_entry_for(entry, run)))
+
+    # A sort key: the baseline that decided comes first, and the run's own nights.
+    def interest(entry: Mapping[str, Any]) -> tuple[bool, bool]:
+        is_other = entry["name"] != decided_by
+        is_of_others = not _is_entry_for(entry, run)
+        return is_other, is_of_others
+
     known = comparable_nights(night, nights)
-    for entry in entries:
+    for entry in sorted(verdict.get("baselines", ()), key=interest):
         baseline = _baseline_of_entry(entry, known)
         if baseline is not None:
             return baseline
@@ -402,11 +407,11 @@ def baselines_beside(night: Night, nights: Iterable[Night], shown: Baseline) -> 
     known = comparable_nights(night, nights)
     beside = []
     for entry in verdict.get("baselines", ()):
-        if entry["name"] != shown.name or entry.get("runs") == list(shown.runs):
-            continue
-        baseline = _baseline_of_entry(entry, known)
-        if baseline is not None and baseline.name is not None:
-            beside.append(baseline)
+        is_shown = entry.get("runs") == list(shown.runs)
+        if entry["name"] == shown.name and not is_shown:
+            baseline = _baseline_of_entry(entry, known)
+            if baseline is not None and baseline.name:
+                beside.append(baseline)
     return beside
 
 
@@ -420,14 +425,17 @@ def _baseline_of_entry(entry: Mapping[str, Any], known: Iterable[Night]) -> Base
     run = baseline_run(name)
     if run is not None:
         return Baseline(Kind.RUN, name, run)
-    kept = tuple(night for night in known if night.evaluated_on in entry["nights"])
-    if not kept or len(kept) < len(entry["nights"]):
+    dates = entry["nights"]
+    kept = tuple(night for night in known if night.evaluated_on in dates)
+    if not kept or len(kept) < len(dates):
         return None
     if kept[-1].evaluation_id != entry["evaluation_id"]:
         return Baseline(Kind.NIGHTS, nights=kept)
     kind = Kind.GOOD if name == GOOD else Kind.NIGHTS
     runs = entry.get("runs")
-    return Baseline(kind, name, nights=kept, runs=tuple(runs) if runs else None)
+    if runs is not None:
+        runs = tuple(runs)
+    return Baseline(kind, name, nights=kept, runs=runs)
 
 
 def _deciding_baseline(verdict: Mapping[str, Any]) -> str | None:
