@@ -24,9 +24,9 @@ from ndcg_spark.tolerance import DECIMALS
 _ALPHA = 0.01
 #: A slice is named if it lost more than this multiple of what the check of its run allows.
 _TIMES = 2.0
-#: If its run lost more than is allowed, a slice must also have lost more than this multiple of the
-#: run's loss, as a cause must.
-_TIMES_OF_RUN = 1.5
+#: If its run lost more than is allowed, a slice must also have lost more than this multiple of what
+#: the other queries lost.
+_TIMES_OF_OTHERS = 1.5
 _MOST_NAMED = 3
 
 
@@ -75,7 +75,7 @@ def slice_losses(
         if check is None:
             continue
         of_run = question_of(check, run, inputs.gate.min_queries_of(check))
-        whole = _loss_of_run(check, of_run, baselines, compared, references)
+        whole = _broken_run(check, of_run, baselines, compared, references)
         for attribute, value in slices:
             question = of_run.in_slice(attribute, value)
             compared_rows = _compared_rows(question, baselines, compared, references)
@@ -157,26 +157,39 @@ class _ComparedRows(NamedTuple):
         """The mean of both sides, if the judgments changed."""
         return statistics.fmean(row["difference"] for row in self.of_first_reading)
 
+    @property
+    def queries(self) -> int:
+        return int(self.of_first_reading[-1]["queries"])
+
     def allowed(self, check: CheckConfig) -> float:
         """How far a check lets the mean of the baseline fall."""
         return check.allowed(self.of_first_reading[-1]["baseline_mean"])
 
 
-def _loss_of_run(
+def _broken_run(
     check: CheckConfig,
     of_run: Question,
     baselines: Sequence[Baseline],
     compared: Comparisons,
     references: ReferenceScores,
-) -> float:
-    """How much a run lost over all queries, as a difference; 0 if that is allowed.
+) -> _ComparedRows | None:
+    """The comparison of all queries if a run lost more than is allowed; otherwise None.
 
-    If a run as a whole broke, a slice is news only if it lost more than the others.
+    A slice of such a run is news only if it lost more than the other queries.
     """
     whole = _compared_rows(of_run, baselines, compared, references)
     if whole is None or whole.difference >= -whole.allowed(check):
-        return 0.0
-    return whole.difference
+        return None
+    return whole
+
+
+def _difference_of_others(whole: _ComparedRows, own: _ComparedRows) -> float:
+    """The mean difference of the queries outside a slice; that of the run if there are none."""
+    others = whole.queries - own.queries
+    if others <= 0:
+        return whole.difference
+    total = whole.queries * whole.difference - own.queries * own.difference
+    return total / others
 
 
 def _compared_rows(
@@ -255,10 +268,12 @@ def _large_enough(rows: list[Row], question: Question) -> list[Row]:
 
 
 def _candidate(
-    check: CheckConfig, question: Question, compared: _ComparedRows, whole: float
+    check: CheckConfig, question: Question, compared: _ComparedRows, whole: _ComparedRows | None
 ) -> _Candidate:
-    """A slice's change. `whole`: by how much its run changed, if the run lost too much."""
-    limit = min(-_TIMES * compared.allowed(check), _TIMES_OF_RUN * whole)
+    """A slice's change. `whole`: the comparison of all queries, if the run lost too much."""
+    limit = -_TIMES * compared.allowed(check)
+    if whole is not None:
+        limit = min(limit, _TIMES_OF_OTHERS * _difference_of_others(whole, compared))
     is_beyond = all(row["difference"] < limit for row in compared.rows)
     p_values = [deciding(row) for row in compared.rows]
     p = max(1.0 if p is None else p for p in p_values)
