@@ -377,31 +377,75 @@ def named_baseline(nights: Nights, night: Night, date: str, runs: Sequence[str] 
 # For pages, which show the gate's baseline or choose one.
 
 
-def baseline_of_verdict(night: Night, nights: Iterable[Night]) -> Baseline | None:
-    """The baseline that the gate compared a night with; None if it is not known.
+def baseline_of_verdict(
+    night: Night, nights: Iterable[Night], run: str | None = None
+) -> Baseline | None:
+    """The baseline that the gate compared a night's run with; None if it is not known.
 
-    If there are several, the one that decided the verdict is preferred. A baseline whose nights
-    were evaluated again has different numbers from those that the gate saw, so it has no name.
+    If there are several, the one that decided the verdict is preferred. Without a run, it is the
+    baseline of the run that decided.
     """
     verdict = night.record["verdict"] or {}
-    entries = list(verdict.get("baselines", ()))
     decided_by = _deciding_baseline(verdict)
-    first = [entry for entry in entries if entry["name"] == decided_by]
-    others = [entry for entry in entries if entry["name"] != decided_by]
+    run = run or verdict.get("run")
+
+    # A sort key: the baseline that decided comes first, and the run's own nights.
+    def interest(entry: Mapping[str, Any]) -> tuple[bool, bool]:
+        is_other = entry["name"] != decided_by
+        is_of_others = not _is_entry_for(entry, run)
+        return is_other, is_of_others
+
     known = comparable_nights(night, nights)
-    for entry in first + others:
-        name = entry["name"]
-        run = baseline_run(name)
-        if run is not None:
-            return Baseline(Kind.RUN, name, run)
-        kept = tuple(other for other in known if other.evaluated_on in entry["nights"])
-        if not kept or len(kept) < len(entry["nights"]):
-            continue
-        if kept[-1].evaluation_id != entry["evaluation_id"]:
-            return Baseline(Kind.NIGHTS, nights=kept)
-        kind = Kind.GOOD if name == GOOD else Kind.NIGHTS
-        return Baseline(kind, name, nights=kept)
+    for entry in sorted(verdict.get("baselines", ()), key=interest):
+        baseline = _baseline_of_entry(entry, known)
+        if baseline is not None:
+            return baseline
     return None
+
+
+def _is_entry_for(entry: Mapping[str, Any], run: str | None) -> bool:
+    """Whether a run is compared with an entry's nights."""
+    runs = entry.get("runs")
+    return run is None or runs is None or run in runs
+
+
+def baselines_beside(night: Night, nights: Iterable[Night], shown: Baseline) -> list[Baseline]:
+    """The gate's baselines of this name for the runs that have other good nights."""
+    if shown.name is None or shown.runs is None:
+        return []
+    verdict = night.record["verdict"] or {}
+    known = comparable_nights(night, nights)
+    beside = []
+    for entry in verdict.get("baselines", ()):
+        is_shown = entry.get("runs") == list(shown.runs)
+        if entry["name"] == shown.name and not is_shown:
+            baseline = _baseline_of_entry(entry, known)
+            if baseline is not None and baseline.name:
+                beside.append(baseline)
+    return beside
+
+
+def _baseline_of_entry(entry: Mapping[str, Any], known: Iterable[Night]) -> Baseline | None:
+    """The baseline of an entry of a verdict; None if one of its nights is not kept.
+
+    A baseline whose nights were evaluated again has different numbers from those that the gate saw,
+    so it has no name.
+    """
+    name = entry["name"]
+    run = baseline_run(name)
+    if run is not None:
+        return Baseline(Kind.RUN, name, run)
+    dates = entry["nights"]
+    kept = tuple(night for night in known if night.evaluated_on in dates)
+    if not kept or len(kept) < len(dates):
+        return None
+    if kept[-1].evaluation_id != entry["evaluation_id"]:
+        return Baseline(Kind.NIGHTS, nights=kept)
+    kind = Kind.GOOD if name == GOOD else Kind.NIGHTS
+    runs = entry.get("runs")
+    if runs is not None:
+        runs = tuple(runs)
+    return Baseline(kind, name, nights=kept, runs=runs)
 
 
 def _deciding_baseline(verdict: Mapping[str, Any]) -> str | None:

@@ -429,9 +429,9 @@ def _key(baseline: Baseline, tonight: Night, scores: ScoreCache) -> dict[str, An
 def _pairs(
     baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
 ) -> list[tuple[str, str]]:
-    """A night's runs that its baseline also has, each with its counterpart."""
-    own: Sequence[str] = scores.source(tonight).runs
-    theirs = set(own)
+    """A night's runs that are compared with a baseline which also has them, with counterparts."""
+    own = [run for run in scores.source(tonight).runs if baseline.is_for(run)]
+    theirs = set(scores.source(tonight).runs)
     if baseline.nights:
         theirs = _runs_of_baseline(baseline, metric, scores)
     may_be_itself = bool(baseline.nights) or baseline.kind is Kind.ITSELF

@@ -334,7 +334,8 @@ def _answers(question: Question, row: Row) -> bool:
 
 def _no_reference(baseline: Baseline, run: str) -> NotComparable:
     if baseline.kind is Kind.ACCEPTED:
-        return NotComparable("no_baseline", f"no earlier night of {run} is good or accepted")
+        sentence = f"no earlier night of {run} with this convention is good or accepted"
+        return NotComparable("no_baseline", sentence)
     return NotComparable("new_run", f"{run} is new: it has no results in {baseline.in_words}")
 
 

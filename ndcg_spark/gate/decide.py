@@ -36,7 +36,7 @@ from ndcg_spark.gate.compared_night import (
 )
 from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.gate.links import changes_in_words, links_of
-from ndcg_spark.gate.missing import Missing, find_missing
+from ndcg_spark.gate.missing import Missing, find_missing, gone_runs
 from ndcg_spark.gate.past_changes import unknown_changes
 from ndcg_spark.gate.results import Finding, against_in_words, decide_cases, finding_of, is_note
 from ndcg_spark.gate.settings import GateConfig
@@ -227,14 +227,19 @@ def _find(inputs: GateInputs) -> Found:
     baselines = resolve_baselines(gate, tonight, nights, scores)
     compared = compare_night(inputs, baselines)
     references = ReferenceScores(tonight, nights, scores, inputs.options, gate.nights)
+    missing = find_missing(inputs, baselines)
     return Found(
         baselines,
         compared,
         cases=cases_of(inputs, baselines, compared, references),
-        missing=find_missing(inputs, baselines),
+        missing=missing,
         same_results=_same_results(tonight, nights),
         losses=_losses_of_slices(inputs, baselines, compared, references),
-        warnings=_warnings_of_values(inputs) + unknown_changes(tonight, nights),
+        warnings=[
+            *_warnings_of_values(inputs),
+            *unknown_changes(tonight, nights),
+            *gone_runs(inputs, missing),
+        ],
         links=links_of(inputs),
         falls=_falls(inputs),
         fewer_answers=fewer_answers(inputs, baselines),
@@ -387,16 +392,25 @@ def _notes(decisions: Sequence[Decided]) -> list[Decided]:
     of_checks = [decided for decided in decisions if not decided.is_note]
     # If the accepted state and the good nights are the same nights, both find the same.
     found = {decided.finding for decided in of_checks}
-    lacks_baseline = any(decided.result.reason == "no_baseline" for decided in of_checks)
+    # A run that cannot be compared with the good nights has no accepted nights either.
+    not_compared = _runs_not_compared(of_checks)
     notes = []
     for decided in decisions:
         if not decided.is_note or decided.finding in found:
             continue
-        # If there is no good night, there is no accepted night either.
-        if lacks_baseline and decided.result.reason == "no_baseline":
+        result = decided.result
+        if result.result == NOT_COMPARABLE and result.run in not_compared:
             continue
         notes.append(decided)
     return notes
+
+
+def _runs_not_compared(decisions: Iterable[Decided]) -> set[str | None]:
+    runs = set()
+    for decided in decisions:
+        if decided.result.result == NOT_COMPARABLE:
+            runs.add(decided.result.run)
+    return runs
 
 
 def _decided_missing(missing: Iterable[Missing]) -> list[Decided]:

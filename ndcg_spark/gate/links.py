@@ -12,6 +12,7 @@ from ndcg_spark.errors import InputError, StorageError
 from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.tables.format import count, score
 from ndcg_spark.tables.format import difference as signed
+from ndcg_spark.text import day
 
 
 def links_of(inputs: GateInputs) -> list[dict[str, Any]]:
@@ -74,7 +75,8 @@ def _in_words(link: Mapping[str, Any]) -> str:
         return f"New judgments: no query is in both. The mean of {link['run']} is {means}."
     both = f"{link['queries_in_both']:,} of {link['queries']:,} queries are in both"
     ends = f"{signed(link['old'])} (old judgments) to {signed(link['new'])} (new)"
-    sentence = f"New judgments: {both}. On these, {link['run']} changed by {ends}."
+    since = day(link["before"])
+    sentence = f"New judgments: {both}. On these, {link['run']} changed by {ends} since {since}."
     sentence += f" The mean over all queries is {means}"
     if link["new_queries"]:
         score_ = "scores" if link["new_queries"] == 1 else "score"

@@ -8,7 +8,7 @@ from ndcg_spark.errors import StorageError
 from ndcg_spark.gate.gate_inputs import GateInputs
 from ndcg_spark.nights.log import Night, Nights
 from ndcg_spark.nights.reader import datasets_of_date, earlier
-from ndcg_spark.text import baseline_run
+from ndcg_spark.text import baseline_run, day
 from ndcg_spark.voices import OPTIONS
 
 
@@ -30,6 +30,30 @@ def find_missing(inputs: GateInputs, baselines: Iterable[Baseline]) -> list[Miss
     newest = _newest_baseline(inputs.tonight, inputs.nights, baselines)
     since = newest.evaluated_on if newest else ""
     return _missing_datasets(inputs, since) + _missing_runs(inputs, newest, since)
+
+
+def gone_runs(inputs: GateInputs, missing: Iterable[Missing]) -> list[str]:
+    """Sentences about runs that the night before had and this one lacks, if they are not missing.
+
+    These runs were never good or accepted, so they are not expected.
+    """
+    tonight, scores = inputs.tonight, inputs.scores
+    before = earlier(inputs.nights, tonight.dataset, tonight.evaluated_on)
+    if not before or before[-1].unverified is not None:
+        return []
+    own = scores.source(tonight)
+    reported = {one.run for one in missing}.union(own.runs, own.silent)
+    try:
+        runs = scores.runs_of(before[-1])
+    except StorageError:
+        # The verdict does not need this night.
+        return []
+    date = before[-1].evaluated_on
+    return [gone_in_words(run, date) for run in sorted(set(runs) - reported)]
+
+
+def gone_in_words(run: str, date: str) -> str:
+    return f"{run} had scores on {day(date)} and has none tonight"
 
 
 def _newest_baseline(tonight: Night, nights: Nights, baselines: Iterable[Baseline]) -> Night | None:

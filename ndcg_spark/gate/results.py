@@ -4,6 +4,7 @@ A result with two sides or two readings is one hypothesis. Its p value is the la
 comparisons, and a conclusion needs all of them to support it.
 """
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -361,11 +362,19 @@ def _sentence_of_unjudged(case: Case, numbers: Numbers) -> str:
     lower = f"{case.check.subject(case.run)} is {size} lower than on {since}"
     rates = case.judged_rates
     if rates is None or rates.tonight >= rates.before:
-        return f"{lower}, but only if unjudged documents stay unjudged: have these judged"
+        return f"{lower}, but {_second_reading(case)}: have these judged"
     points = round(100 * (rates.before - rates.tonight), 1)
     both = f"({share(rates.tonight)}, was {share(rates.before)})"
     fewer = f"{points:g} points fewer of its documents are judged {both}"
     return f"{lower}, and {fewer}: have these judged; ndcg-spark judge-next lists them"
+
+
+def _second_reading(case: Case) -> str:
+    """The change if unjudged documents are not taken to be irrelevant."""
+    changes = [part.row["difference"] for part in case.second_parts if part.row is not None]
+    mean = statistics.fmean(changes)
+    moved = f"{score(-mean)} lower" if mean < -ROUNDING else "not lower"
+    return f"{moved} if its unjudged documents are as relevant as its judged ones"
 
 
 def _outcome_without_failure(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:

@@ -26,6 +26,15 @@ NONE = "none"
 #: Why a result is a failure: the mean fell or rose by more than is allowed.
 DROPPED, ROSE = "dropped", "rose"
 
+#: The reasons of results that pass later, once this night is accepted.
+_FIRST_OF_ITS_KIND = (
+    "new_run",
+    "other_convention",
+    "other_cutoff",
+    "other_items",
+    "other_judgments",
+)
+
 EXIT_CODES = {PASS: DONE, FAIL: GATE_FAILED, NONE: NO_VERDICT}
 
 
@@ -183,15 +192,20 @@ def has_dated_baseline(result: Mapping[str, Any]) -> bool:
     return result["baseline"] is not None and result["baseline"] == result["baseline_night"]
 
 
-def how_to_begin(verdict: Mapping[str, Any], output: str, file: str | None) -> str | None:
-    """How to make a night the first baseline, with the command; None if it lacks anything else.
+def how_to_accept(verdict: Mapping[str, Any], output: str, file: str | None) -> str | None:
+    """How to make a night a baseline, with the command; None if it lacks anything else.
 
-    The command accepts only this dataset and date. `file`: the configuration file.
+    The command accepts only this dataset and date, and only the runs that did not pass. `file`: the
+    configuration file.
     """
-    if not can_begin(verdict):
+    night = verdict["dataset"], verdict["evaluated_on"]
+    if can_begin(verdict):
+        return f"to make it the first baseline: {accept_command(output, file, *night)}"
+    if not lacks_only_baseline(verdict):
         return None
-    command = accept_command(output, file, verdict["dataset"], verdict["evaluated_on"])
-    return f"to make it the first baseline: {command}"
+    runs = runs_to_accept(verdict["results"])
+    command = accept_command(output, file, *night, runs)
+    return f"if this is intended, make it the new baseline: {command}"
 
 
 def accept_command(
@@ -218,6 +232,26 @@ def _gate_command(
 ) -> str:
     night = {"config": file or "FILE", "date": evaluated_on, "dataset": dataset}
     return command_line("gate", [masked(output)], {**night, **decision})
+
+
+def lacks_only_baseline(verdict: Mapping[str, Any]) -> bool:
+    """Whether a night has no verdict only because no good night is comparable with it."""
+    if verdict["verdict"] != NONE or verdict["accepted"] is not None:
+        return False
+    open_results = []
+    for result in verdict["results"]:
+        if result["result"] != PASS and result["severity"] == FAIL:
+            open_results.append(result)
+    return bool(open_results) and all(map(_lacks_baseline, open_results))
+
+
+def _lacks_baseline(result: Mapping[str, Any]) -> bool:
+    """Whether a result only says that the good nights are not comparable."""
+    if result["baseline"] != GOOD:
+        return False
+    # Ids were renamed.
+    shares_no_query = result["reason"] == "few_queries" and not result["queries"]
+    return shares_no_query or result["reason"] in _FIRST_OF_ITS_KIND
 
 
 def can_begin(verdict: Mapping[str, Any]) -> bool:

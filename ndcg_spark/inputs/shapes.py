@@ -24,6 +24,7 @@ from ndcg_spark.inputs.headers import BLANKS, blank_fields, mapped_separator
 from ndcg_spark.inputs.json_text import JsonLines, JsonObject, begins_list, objects_of_list
 from ndcg_spark.inputs.objects import (
     Kind,
+    Kinds,
     Objects,
     find_objects,
     kinds_of_json,
@@ -708,7 +709,8 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         shape = table.shape("jsonl", list(kinds))
     else:
         shape = table.shape_with_objects("jsonl", plain_names(kinds), found)
-    _refuse_without_columns(shape, lines, table)
+    if not _are_rows(kinds, lines):
+        _refuse_without_columns(shape, lines, table)
     documents = kinds.get(shape.columns.get("doc_id", "doc_id"))
     if not has_documents and documents is not Kind.LIST:
         return shape
@@ -717,6 +719,12 @@ def _json_shape(text: str, lines: Sequence[str], table: TableContext) -> Shape:
         # Positions in the lists are ranks.
         has |= {"rank"}
     return replace(shape, has_lists=True, has=has)
+
+
+def _are_rows(kinds: Kinds, lines: Sequence[str]) -> bool:
+    """Whether several lines are objects without nested ones: what they lack is found later."""
+    is_flat = all(isinstance(kind, Kind) for kind in kinds.values())
+    return is_flat and len(_objects(lines)) > 1
 
 
 def _refuse_without_columns(shape: Shape, lines: Sequence[str], table: TableContext) -> None:

@@ -20,7 +20,7 @@ from ndcg_spark.gate.verdict import (
     Verdict,
     falls_in_words,
     has_dated_baseline,
-    how_to_begin,
+    how_to_accept,
 )
 from ndcg_spark.job.acceptance import taken_over, warn_if_ended
 from ndcg_spark.job.decisions import (
@@ -88,7 +88,7 @@ def report_verdicts(verdicts: Sequence[Verdict], output: str, file: str | None =
         said = f"{verdict_in_words(vars(verdict))}: {verdict.sentence}"
         said = "; ".join([said, *falls_in_words(vars(verdict))])
         report_step("gate", prefix + said, _level(verdict))
-        advice = how_to_begin(verdict.as_json(), output, file)
+        advice = how_to_accept(verdict.as_json(), output, file)
         for sentence in (*verdict.changes, *verdict.notes):
             report_step("note", prefix + sentence)
         if verdict.acknowledged is not None:

@@ -9,7 +9,7 @@ from ndcg_spark.config import EvaluationConfig, dated
 from ndcg_spark.convention.measures import Cutoff, measure_at
 from ndcg_spark.errors import ConfigurationError, NdcgSparkError
 from ndcg_spark.gate.acknowledged import acknowledged_in_words
-from ndcg_spark.gate.verdict import FAIL, Result, Verdict, drop_of, how_to_begin, side_changes
+from ndcg_spark.gate.verdict import FAIL, Result, Verdict, drop_of, how_to_accept, side_changes
 from ndcg_spark.nights.log import Night
 from ndcg_spark.schemas import NEW, OLD
 from ndcg_spark.tables.format import capital_first, count, difference, score
@@ -130,7 +130,7 @@ def _dataset_lines(
         yield f"{dataset} of {config.date}: {verdict_in_words(vars(verdict))}. {verdict.sentence}"
         yield from _lines_of_verdict(verdict, means, metric)
         yield from _other_findings(verdict)
-        yield from _how_to_begin(config, verdict)
+        yield from _how_to_accept(config, verdict)
         yield from _evaluate_again(config, verdict)
     yield from _link(config, dataset)
 
@@ -150,12 +150,12 @@ def _other_findings(verdict: Verdict) -> Iterator[str]:
         yield f"accepted for {names}: {verdict.accepted}"
 
 
-def _how_to_begin(config: EvaluationConfig, verdict: Verdict) -> list[str]:
-    """How a first night becomes a baseline, if it can."""
+def _how_to_accept(config: EvaluationConfig, verdict: Verdict) -> list[str]:
+    """How a night becomes a baseline, if it lacks nothing else."""
     if config.output is None:
         return []
     output = config.dated(config.output)
-    advice = how_to_begin(verdict.as_json(), output, config.source["file"])
+    advice = how_to_accept(verdict.as_json(), output, config.source["file"])
     if advice is None:
         return []
     return [capital_first(advice)]

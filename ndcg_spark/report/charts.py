@@ -225,11 +225,23 @@ def _forest_note(
         margin = score(page.compared_with.options.margin)
         text = "Same: any change is smaller than {}. Unchanged: no query has changed."
         sentences.append(marked(text, margin))
+    sentences += _other_baselines(page, [row["run"] for row in rows])
     more = len(_with_difference(page)) - len(rows)
     if more:
         text = '{:,} more in <a href="#runs{}">runs and measures</a>.'
         sentences.append(marked(text, more, page.id))
     return joined(sentences, " ")
+
+
+def _other_baselines(page: NightPage, runs: Sequence[str]) -> list[Markup]:
+    """A sentence for the drawn runs that are compared with other nights than the page's run."""
+    sentences = []
+    for baseline in page.outline.beside:
+        own = [name_markup(run) for run in runs if baseline.is_for(run)]
+        if own:
+            text = "{} against {}."
+            sentences.append(marked(text, joined(own, ", "), name_markup(baseline.label)))
+    return sentences
 
 
 def uncompared(page: NightPage) -> list[Uncompared]:

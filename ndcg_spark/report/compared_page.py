@@ -174,7 +174,28 @@ def _compare_sides(shown: Outline, cache: ScoreCache, options: ComparisonOptions
     rows_by_side = [shown_rows(shown, sides, options) for sides in all_sides]
     compared = _combine_sides(shown, rows_by_side, options)
     # The side under the new judgments comes last.
-    return dataclasses.replace(compared, sides=all_sides[-1])
+    compared = dataclasses.replace(compared, sides=all_sides[-1])
+    return _with_runs_beside(compared, shown, cache, options)
+
+
+def _with_runs_beside(
+    compared: ComparedRuns, shown: Outline, cache: ScoreCache, options: ComparisonOptions
+) -> ComparedRuns:
+    """The comparison, with the runs that the gate compares with other nights."""
+    rows, slices = dict(compared.rows), dict(compared.slices)
+    decided = list(compared.decided_by_gate)
+    for baseline in shown.beside:
+        if why_not_comparable(shown.night, baseline.nights, shown.metric) is not None:
+            continue
+        try:
+            other = _compare_sides(shown.against(baseline), cache, options)
+        except NoCopyError:
+            # The gate did not compare these runs either.
+            continue
+        rows |= other.rows
+        slices |= other.slices
+        decided.extend(other.decided_by_gate)
+    return dataclasses.replace(compared, rows=rows, slices=slices, decided_by_gate=decided)
 
 
 def _combine_sides(

@@ -282,9 +282,12 @@ def load_night(
     before = _rows_before(history, shown)
     # The run that the page is about.
     human = _human_estimate(history, night, request)
-    run = request.run or (human.pair.run if human else None)
-    if run is None:
-        run = _chosen_run(shown, runs, compared, scores, before)
+    run = _requested_run(request, human)
+    run = run or _chosen_run(shown, runs, compared, scores, before)
+    if not shown.baseline.is_for(run):
+        shown = shown.about(run)
+        compared = compare_shown(history, shown)
+        before = _rows_before(history, shown)
     # Its queries, and how they changed if they are compared.
     queries = _query_scores(history, shown, compared, run)
     changes = _changes(queries)
@@ -319,6 +322,12 @@ def load_night(
         unread=history.nights.damaged_between("", night.evaluated_on),
         human=human,
     )
+
+
+def _requested_run(request: Request, human: HumanEstimate | None) -> str | None:
+    if request.run is None and human is not None:
+        return human.pair.run
+    return request.run
 
 
 def _human_estimate(history: History, night: Night, request: Request) -> HumanEstimate | None:

@@ -198,7 +198,7 @@ def trend_view(lines: Sequence[TrendLine], missing: Sequence[str] = ()) -> View:
     title = f"trend from {min(dates)} to {max(dates)}"
     kept = ["first", "last", "change"]
     tables = [make_table(list(map(_trend_row, lines)), (), missing, kept, title=title)]
-    unusual = make_table(_unusual_nights(lines), title="Unusual nights")
+    unusual = _unusual_table(_unusual_nights(lines))
     if unusual.rows:
         tables.append(unusual)
     return View(tables, json_values, _COLUMNS, csv_rows)
@@ -253,8 +253,18 @@ class _Event(NamedTuple):
     why: str
 
 
+def _unusual_table(events: Sequence[Row]) -> Table:
+    """The newest events, and how many older ones are left out."""
+    older = len(events) - _EVENTS
+    notes = []
+    if older > 0:
+        left_out = count(older, "older row is", "older rows are")
+        notes.append(f"{left_out} left out; name a run to see more of them")
+    return make_table(events[-_EVENTS:], (), notes, title="Unusual nights")
+
+
 def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
-    """The newest events by date. An event that affects several runs is one row with their names."""
+    """The events by date. An event that affects several runs is one row with their names."""
     runs_of: dict[_Event, list[str]] = {}
     for line in lines:
         measure = measure_at(line.measure, line.cutoff)
@@ -265,7 +275,7 @@ def _unusual_nights(lines: Sequence[TrendLine]) -> list[dict[str, str]]:
                 runs += [run for run in happened.runs or [line.run] if run not in runs]
     events = sorted(runs_of, key=operator.attrgetter("date"))
     rows = []
-    for event in events[-_EVENTS:]:
+    for event in events:
         row = {"dataset": event.dataset, "measure": event.measure}
         row["run"] = _first_names(runs_of[event])
         rows.append({**row, "date": event.date, "what": event.what, "why": event.why})

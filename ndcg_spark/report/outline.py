@@ -10,6 +10,7 @@ from ndcg_spark.comparison.baselines import (
     Baseline,
     Kind,
     baseline_of_verdict,
+    baselines_beside,
     comparable_nights,
     has_judgments_of,
     is_good_for,
@@ -75,6 +76,26 @@ class Outline:
     previous: Night | None
     #: The known losses that accepting this night adds to the baseline without showing them.
     losses_before: Sequence[PastLoss] = ()
+    #: The gate's baselines of the same name for the runs that have other nights.
+    beside: Sequence[Baseline] = ()
+
+    def about(self, run: str) -> "Outline":
+        """The outline with the nights of a run as its baseline."""
+        if self.baseline.is_for(run):
+            return self
+        for baseline in self.beside:
+            if baseline.is_for(run):
+                others = [other for other in self.baselines if other is not baseline]
+                return dataclasses.replace(self, baseline=baseline, beside=others)
+        return self
+
+    def against(self, baseline: Baseline) -> "Outline":
+        """The outline with one of its baselines alone."""
+        return dataclasses.replace(self, baseline=baseline, beside=())
+
+    @property
+    def baselines(self) -> list[Baseline]:
+        return [self.baseline, *self.beside]
 
     @property
     def verdict(self) -> Mapping[str, Any]:
@@ -113,8 +134,11 @@ def outline(history: History, night: Night, request: Request) -> Outline:
         )
     # Unverified scores are not compared with anything.
     baseline = Baseline(Kind.NOTHING)
+    beside: list[Baseline] = []
     if night.unverified is None:
         baseline = choose_baseline(history, night, runs, request)
+        for other in baselines_beside(night, history.nights, baseline):
+            beside.append(with_comparable_nights(other, night, metric))
         baseline = with_comparable_nights(baseline, night, metric)
     before = earlier(history.nights, night.dataset, night.evaluated_on)
     previous = None
@@ -132,6 +156,7 @@ def outline(history: History, night: Night, request: Request) -> Outline:
         baseline=baseline,
         previous=previous,
         losses_before=losses,
+        beside=beside,
     )
 
 
@@ -223,17 +248,19 @@ def choose_baseline(
     if run is not None:
         _refuse_unknown_baseline(run, runs)
         return Baseline(Kind.RUN, run=run)
-    return _default_baseline(history, night, runs)
+    return _default_baseline(history, night, runs, request.run)
 
 
-def _default_baseline(history: History, night: Night, runs: Sequence[str]) -> Baseline:
+def _default_baseline(
+    history: History, night: Night, runs: Sequence[str], run: str | None
+) -> Baseline:
     """The verdict's baseline, or one that the gate compared with, or an earlier night."""
     decided = deciding_result(night)
     if decided is not None and decided["result"] == FAIL:
         accepted = _accepted_nights(history, night, decided)
         if accepted is not None:
             return accepted
-    of_verdict = baseline_of_verdict(night, history.nights)
+    of_verdict = baseline_of_verdict(night, history.nights, run)
     if of_verdict is not None:
         return of_verdict
     for result in results_of(night):

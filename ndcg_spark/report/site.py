@@ -137,20 +137,21 @@ class _Site:
         """
         nights: set[tuple[str, ...]] = set()
         chosen: dict[str, Any] = {}
-        for one in outlines:
-            dataset = one.night.dataset
+        for whole in outlines:
+            dataset = whole.night.dataset
             try:
                 run, since = shown[dataset]
             except (KeyError, TypeError, ValueError):
                 return None
-            if run not in one.runs:
+            if run not in whole.runs:
                 return None
-            points = shown_points(self._history, one, run)
-            level = level_points(self._history, one, run)
-            chosen[dataset] = _choices(one, points, level)
+            of_run = whole.about(run)
+            points = shown_points(self._history, of_run, run)
+            level = level_points(self._history, of_run, run)
+            chosen[dataset] = _choices(of_run, points, level)
             dates = [point.date for point in points]
-            for night in _shown_nights(self._history, one, dates):
-                is_quoted = night.evaluated_on in (one.night.evaluated_on, since)
+            for night in _shown_nights(self._history, of_run, dates):
+                is_quoted = night.evaluated_on in (of_run.night.evaluated_on, since)
                 nights.add(_log_entry(night, is_quoted))
         rows = [list(entry) for entry in sorted(nights)]
         # The page says which earlier nights cannot be read.
@@ -175,11 +176,15 @@ def _choices(
         line = (point.chained, point.interrupted, str(point.change))
         drawn.append((point.date, point.value, point.breaks, *line))
     losses = shown.losses_before
-    copies = [has_copy(night, judgments) for night, judgments in needed_copies(shown)]
+    dates: list[list[str]] = []
+    copies: list[bool] = []
+    for one in shown.baselines:
+        dates.append([night.evaluated_on for night in one.nights])
+        copies.extend(has_copy(*copy) for copy in needed_copies(shown.against(one)))
     return {
         "metric": list(shown.metric),
         "baseline_run": baseline.run,
-        "baseline_nights": [night.evaluated_on for night in baseline.nights],
+        "baseline_nights": dates,
         "baseline_name": baseline.name,
         "previous": None if shown.previous is None else shown.previous.evaluated_on,
         "losses_before": [[loss.run, loss.date, loss.is_acknowledged] for loss in losses],
@@ -192,7 +197,8 @@ def _choices(
 def _shown_nights(history: History, shown: Outline, dates: Sequence[str]) -> Iterator[Night]:
     """The nights whose numbers or words a page shows."""
     yield shown.night
-    yield from shown.baseline.nights
+    for baseline in shown.baselines:
+        yield from baseline.nights
     if shown.previous is not None:
         yield shown.previous
     for night in history.nights_of(shown.night.dataset):

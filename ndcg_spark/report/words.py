@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ndcg_spark.comparison.trend import NOTHING, Falling, Point
 from ndcg_spark.convention.measures import conclusion_words
+from ndcg_spark.gate.missing import gone_in_words
 from ndcg_spark.gate.verdict import falls_in_words
 from ndcg_spark.report.moved import EXPLAINED
 from ndcg_spark.report.sentences import (
@@ -461,9 +462,12 @@ def warnings(page: "NightPage") -> list[Sentence]:
     for text in falls_in_words({"falls": falls}):
         found.append(_warning("falls", "{}", text))
     previous = page.outline.previous
-    last = day(previous.evaluated_on) if previous else ""
+    last = previous.evaluated_on if previous else ""
     for run in page.gone:
-        found.append(_warning("gone", "{} had scores on {} and has none tonight", run, last))
+        text = gone_in_words(run, last)
+        # Without a gate, only the page knows it.
+        if text not in verdict.get("warnings", ()):
+            found.append(_warning("gone", "{}", text))
     for date in page.unread:
         text = "The night of {} is left out because its log cannot be read"
         found.append(_warning("unread", text, day(date)))

@@ -13,6 +13,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.old_scores import OldRow
 from ndcg_spark.text import PLAIN_NUMBER
 from ndcg_spark.tolerance import EQUAL
+from ndcg_spark.voices import name_column
 
 #: The smallest tolerance, however many digits are given, because many jobs use 32-bit floats.
 LEAST_TOLERANCE = 1e-6
@@ -222,7 +223,11 @@ def _add(known: dict[ScoreKey, float | None], place: ScoreKey, value: float | No
     """Add a score. Raise InputError if the place already has a different one."""
     if place in known and known[place] != value:
         two = f"{known[place]} and {value}"
-        raise InputError(f"scores: two for {_in_words(place)}, {two}; keep one")
+        what = f"scores: two for {_in_words(place)}, {two}"
+        if place.query_id is None:
+            what += "; without a column query_id, they are taken for means"
+            raise InputError(what, name_column("scores", "query_id"))
+        raise InputError(f"{what}; keep one")
     known[place] = value
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from gates import N, copied, evaluate, gate, spread
 
+from ndcg_spark.gate.verdict import accept_command, how_to_accept
 from ndcg_spark.nights.log import committed, revise
 
 BASE = 0.6 + spread(0, 0.1)
@@ -195,3 +196,35 @@ def test_a_run_that_answered_fewer_queries_than_on_its_last_good_night_has_a_not
     said = [note for note in verdict.notes if "2 judged queries" in note]
     assert len(said) == is_said
     assert verdict.verdict == "pass"
+
+
+def test_a_run_that_was_never_good_disappears_with_a_warning(tmp_path):
+    night(tmp_path, 1, {"a": 0}, accepted="first")
+    new = night(tmp_path, 2, {"a": 0, "b": 0})
+    # The verdict says that the run is new; a note would only repeat it.
+    assert (new.reason, new.notes) == ("new_run", ())
+    gone = night(tmp_path, 3, {"a": 0})
+    assert code(gone) == ("pass", PASSED)
+    assert gone.warnings == ("b had scores on 2 November and has none tonight",)
+    assert night(tmp_path, 4, {"a": 0}).warnings == ()
+
+
+def test_a_run_that_must_arrive_is_only_missing(tmp_path):
+    night(tmp_path, 1, {"a": 0, "b": 0}, accepted="first")
+    verdict = night(tmp_path, 2, {"a": 0})
+    assert (verdict.reason, verdict.warnings) == ("missing_run", ())
+
+
+@pytest.mark.parametrize(
+    ("more", "runs"),
+    [({}, ["b"]), ({"gain": "linear"}, [])],
+)
+def test_a_night_that_lacks_only_a_baseline_says_how_to_accept_it(tmp_path, more, runs):
+    night(tmp_path, 1, {"a": 0}, accepted="first")
+    verdict = night(tmp_path, 2, {"a": 0, **dict.fromkeys(runs, 0)}, **more)
+    advice = how_to_accept(verdict.as_json(), "out", "gate.toml")
+    command = accept_command("out", "gate.toml", "web", "2026-11-02", runs)
+    assert advice.endswith(command)
+    # Nobody should accept a missing run or a loss unseen.
+    missing = night(tmp_path, 3, {"c": 0})
+    assert how_to_accept(missing.as_json(), "out", "gate.toml") is None

@@ -133,3 +133,11 @@ def test_objects_without_our_names_are_lines_all_the_same(engine, tmp_path):
     line = '{"id": "1", "output": {"provenance": [{"wikipedia_id": "12"}]}}\n'
     message = refusal(returned, engine, written(tmp_path / "pred.jsonl", line * 2))
     assert "not JSON lines with columns of results" in message
+
+
+def test_lines_of_plain_values_name_the_columns_that_they_lack(engine, tmp_path):
+    line = '{"term": "q1", "article": "d1", "stars": 2}\n'
+    message = refusal(judged, engine, written(tmp_path / "labels.jsonl", line * 2))
+    assert (
+        "3 column(s) missing, query_id, doc_id, relevance; it has term, article, stars" in message
+    )

@@ -80,7 +80,7 @@ def test_the_sentence_of_the_change_is_in_the_answer(tmp_path):
     (measure, cutoff), names = page.metric, ("queries_in_both", "queries", "old", "new")
     link = {"run": "r", "measure": measure, "cutoff": cutoff, "new_queries": 0}
     link |= dict(zip(names, (N, N, -0.03, -0.03), strict=True))
-    link |= {"mean": 0.61, "before_mean": 0.62}
+    link |= {"before": "2026-09-01", "mean": 0.61, "before_mean": 0.62}
     said = answer(with_fields(page, record={"links": [link]}))
     assert page.verdict["changes"][0] in said.text
     assert "both_sides" not in {one.kind for one in said.sentences}

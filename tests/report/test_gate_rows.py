@@ -16,7 +16,9 @@ from ndcg_spark.comparison.differences import (
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache, both_sides, published_rows
 from ndcg_spark.comparison.trend import History
-from ndcg_spark.nights.log import committed
+from ndcg_spark.nights.log import committed, revise
+from ndcg_spark.nights.reader import read_rows
+from ndcg_spark.report.night import load_night
 from ndcg_spark.report.outline import Request, outline, shown_rows
 
 BASE = 0.6 + spread(0, 0.1)
@@ -117,3 +119,26 @@ def test_a_baseline_of_the_night(tmp_path):
     assert (shown.baseline.run, keys(rows)[0]) == ("bm25", ("hybrid", None, None))
     published = published_rows(shown.night, shown.baseline, shown.metric)
     assert [row["difference"] for row in rows] == [row["difference"] for row in published]
+
+
+@pytest.mark.parametrize(("drop", "about"), [(0.0, "a"), (0.05, "b")])
+def test_each_run_is_shown_against_the_nights_that_the_gate_compared_it_with(tmp_path, drop, about):
+    config = gate()
+    evaluate(tmp_path, config, "2026-11-01", {"a": BASE, "b": BASE}, accepted="first")
+    evaluate(tmp_path, config, "2026-11-02", {"a": BASE, "b": BASE - 0.1})
+    (_, second) = committed(str(tmp_path))
+    revise(second, accepted="intended", accepted_runs=["b"])
+    scores = {"a": BASE + spread(0, 0.001), "b": BASE - 0.1 - drop + spread(0, 0.001)}
+    verdict = evaluate(tmp_path, config, "2026-11-03", scores)["web"]
+    history = History(committed(str(tmp_path)))
+    shown = load_night(history, history.nights[-1], Request())
+    by_gate = {one.run: one.difference for one in verdict.results if one.baseline == "good"}
+    by_page = {run: row["difference"] for run, row in shown.compared.items()}
+    assert by_page == pytest.approx(by_gate)
+    assert by_page["b"] == pytest.approx(-drop, abs=1e-3)
+    dates = {"a": "2026-11-01", "b": "2026-11-02"}
+    assert (shown.run, shown.baseline.newest) == (about, dates[about])
+    # What is published are only the rows that the gate decided by.
+    rows = read_rows([shown.night], "comparisons").to_pylist()
+    nights = {(row["run"], str(row["baseline_night"])) for row in rows if row["reading"] == 1}
+    assert nights == set(dates.items())

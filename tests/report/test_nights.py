@@ -1,6 +1,7 @@
 """The nights as a list and as a line, notes on them, and rows that are printed without words of their own."""
 
 import csv
+import datetime
 import io
 import json
 import random
@@ -15,9 +16,9 @@ from programs import forked
 
 from ndcg_spark import __main__ as cli
 from ndcg_spark import trend as trend_of
-from ndcg_spark.comparison.trend import lines
+from ndcg_spark.comparison.trend import Point, TrendLine, lines
 from ndcg_spark.nights.log import Nights, committed, revise
-from ndcg_spark.report.night_tables import print_nights
+from ndcg_spark.report.night_tables import print_nights, trend_view
 from ndcg_spark.report.past_means import print_evaluations
 from ndcg_spark.report.printed_scores import print_check, print_documents
 
@@ -273,3 +274,12 @@ def test_a_note_is_kept_for_every_dataset_of_a_night_or_for_one_and_a_trend_show
     assert shown.splitlines()[-1].split()[-4:] == [date(1), "note", "new", "ranker"]
     assert [run(capsys, "note", tmp_path, text)[0] for text in ("", " \t")] == [2, 2]
     assert run(capsys, "note", tmp_path, "x", "--date", "2025-01-01")[0] == 2
+
+
+@pytest.mark.parametrize(("nights", "left_out"), [(30, 0), (31, 1), (45, 15)])
+def test_unusual_nights_that_are_left_out_are_counted(nights, left_out):
+    dates = [str(datetime.date(2026, 10, 1) + datetime.timedelta(at)) for at in range(nights)]
+    points = [Point(date, 0.5, notes=["a note"]) for date in dates]
+    *_, unusual = trend_view([TrendLine("web", "r", "ndcg", 10, points)]).tables
+    assert [row["date"] for row in unusual.rows] == dates[left_out:]
+    assert [note.split()[0] for note in unusual.notes] == [str(left_out)] * bool(left_out)

@@ -6,6 +6,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.old_scores import OldRow
 from ndcg_spark.search.targets import LEAST_TOLERANCE, make_targets, tolerance_of
 from ndcg_spark.tolerance import EQUAL
+from ndcg_spark.voices import NameColumn
 
 RUNS = [(None, "a"), (None, "b")]
 
@@ -152,3 +153,13 @@ def test_scores_of_a_named_cutoff_can_be_those_of_any():
     targets = make_targets([row(), row("0.3", "q2")], RUNS, "default").with_any_cutoff()
     assert (targets.knows_cutoffs, targets.cutoffs) == (False, [None])
     assert list(targets.scores.values()) == [0.5, 0.3]
+
+
+def test_two_means_of_a_run_may_be_scores_of_queries_whose_column_has_another_name():
+    rows = [row(query_id=None), row("0.6", query_id=None)]
+    with pytest.raises(InputError) as refused:
+        make_targets(rows, RUNS, "default")
+    assert refused.value.advice == NameColumn("scores", "query_id")
+    with pytest.raises(InputError) as refused:
+        make_targets([row(), row("0.6")], RUNS, "default")
+    assert refused.value.advice is None
