@@ -238,11 +238,16 @@ def lacks_only_baseline(verdict: Mapping[str, Any]) -> bool:
     """Whether a night has no verdict only because no good night is comparable with it."""
     if verdict["verdict"] != NONE or verdict["accepted"] is not None:
         return False
-    open_results = []
+    number = 0
     for result in verdict["results"]:
-        if result["result"] != PASS and result["severity"] == FAIL:
-            open_results.append(result)
-    return bool(open_results) and all(map(_lacks_baseline, open_results))
+        has_passed = result["result"] == PASS
+        is_warning = result["severity"] != FAIL
+        if has_passed or is_warning:
+            continue
+        if not _lacks_baseline(result):
+            return False
+        number += 1
+    return number > 0
 
 
 def _lacks_baseline(result: Mapping[str, Any]) -> bool:
