@@ -489,7 +489,10 @@ def failure_reason(error: BaseException) -> str:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     link: BaseException | None = error
-    while link is not None:
+    seen: set[int] = set()
+    # An error may be its own cause.
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
         yield link
         link = link.__cause__ or link.__context__
 

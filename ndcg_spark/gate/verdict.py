@@ -238,16 +238,23 @@ def lacks_only_baseline(verdict: Mapping[str, Any]) -> bool:
     """Whether a night has no verdict only because no good night is comparable with it."""
     if verdict["verdict"] != NONE or verdict["accepted"] is not None:
         return False
-    number = 0
-    for result in verdict["results"]:
-        has_passed = result["result"] == PASS
-        is_warning = result["severity"] != FAIL
-        if has_passed or is_warning:
-            continue
-        if not _lacks_baseline(result):
-            return False
-        number += 1
-    return number > 0
+    open_results = list(filter(_is_open, verdict["results"]))
+    return bool(open_results) and all(map(_lacks_baseline, open_results))
+
+
+def runs_without_baseline(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The runs that did not pass only because no good night is comparable with them."""
+    lacking: set[str] = set()
+    others: set[str] = set()
+    for result in filter(_is_open, results):
+        kind = lacking if _lacks_baseline(result) else others
+        kind.add(result["run"])
+    return sorted(lacking - others)
+
+
+def _is_open(result: Mapping[str, Any]) -> bool:
+    """Whether a result is not a pass, and not only a warning."""
+    return bool(result["result"] != PASS and result["severity"] == FAIL)
 
 
 def _lacks_baseline(result: Mapping[str, Any]) -> bool:

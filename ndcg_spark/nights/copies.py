@@ -185,6 +185,9 @@ def _is_rescored_by_default(night: Night, fingerprint: str) -> bool:
     newest judgments.
     """
     own = [one for one in committed(night.store) if one.dataset == night.dataset]
+    if not own:
+        # `expire` has just removed the last night.
+        return False
     newest = own[-1]
     return newest == night or newest.row["judgments_fingerprint"] == fingerprint
 

@@ -10,7 +10,13 @@ from ndcg_spark.comparison.baselines import has_judgments_of
 from ndcg_spark.comparison.judged_apart import Rates, are_apart, depends_on_judged, largest_gaps
 from ndcg_spark.comparison.known_losses import PastLoss
 from ndcg_spark.convention.measures import CATALOG_COLUMNS, RUN_COLUMNS
-from ndcg_spark.gate.verdict import FAIL, NOT_COMPARABLE, UNDECIDED, runs_to_accept
+from ndcg_spark.gate.verdict import (
+    FAIL,
+    NOT_COMPARABLE,
+    UNDECIDED,
+    runs_to_accept,
+    runs_without_baseline,
+)
 from ndcg_spark.nights.catalog_kinds import OTHER_ITEMS
 from ndcg_spark.nights.log import Night
 from ndcg_spark.report.human_words import is_judge_doubted
@@ -405,7 +411,7 @@ def restore_items(page: NightPage) -> Sentence | None:
 def accepts_loss(page: NightPage) -> Sentence | None:
     if accept_night(page) is None:
         return None
-    accepted = runs_to_accept(page.results) or page.runs
+    accepted = _accepted_runs(page) or page.runs
     losses = []
     for loss in page.outline.losses_before:
         if loss.run in accepted and not _has_recovered(page, loss.run, loss.date):
@@ -437,15 +443,51 @@ def accept_night(page: NightPage) -> Sentence | None:
     if not file or not page.output or not accepting_helps(page):
         return None
     exit_code = " (its exit code remains 5)" if page.verdict["verdict"] == FAIL else ""
-    options: dict[str, Any] = {"config": file, "accept_baseline": "say why"}
-    runs = runs_to_accept(page.results)
+    runs = _accepted_runs(page)
     of_runs = Markup("")
     if runs:
-        options["run"] = runs
         of_runs = marked(" of {}", joined(map(name_markup, runs)))
-    command = night_command(page, "gate", options)
     text = "If this is intended, accept the night as the new baseline{}{}: {}"
-    return sentence("accept_night", text, of_runs, exit_code, command)
+    return sentence("accept_night", text, of_runs, exit_code, _accept_command(page, runs))
+
+
+def _accepted_runs(page: NightPage) -> list[str]:
+    """The runs for which the page suggests accepting the night; empty for all runs."""
+    if _new_beside_failed(page):
+        return _failed_runs(page)
+    return runs_to_accept(page.results)
+
+
+def accept_new_runs(page: NightPage) -> Sentence | None:
+    """Suggest accepting runs that only lack a baseline without the runs that failed."""
+    if not _file(page) or not page.output or not accepting_helps(page):
+        return None
+    runs = _new_beside_failed(page)
+    if not runs:
+        return None
+    text = "{} can be accepted without {}: {}"
+    names = joined(map(name_markup, runs))
+    failed = joined(map(name_markup, _failed_runs(page)))
+    return sentence("accept_new_runs", text, names, failed, _accept_command(page, runs))
+
+
+def _accept_command(page: NightPage, runs: Sequence[str]) -> Markup:
+    """The command that accepts the night; without runs, for all of them."""
+    options: dict[str, Any] = {"config": _file(page), "accept_baseline": "say why"}
+    if runs:
+        options["run"] = runs
+    return night_command(page, "gate", options)
+
+
+def _new_beside_failed(page: NightPage) -> list[str]:
+    """The runs that only lack a baseline, if other runs failed for other reasons."""
+    return runs_without_baseline(page.results) if _failed_runs(page) else []
+
+
+def _failed_runs(page: NightPage) -> list[str]:
+    """The runs with a failed check."""
+    failed = {result["run"] for result in page.results if result["result"] == FAIL}
+    return sorted(run for run in failed if run is not None)
 
 
 def acknowledge(page: NightPage) -> Sentence | None:
@@ -600,6 +642,7 @@ RULES: Sequence[Rule] = (
     find_out_why_judgments_changed,
     restore_items,
     accept_night,
+    accept_new_runs,
     accepts_loss,
     acknowledge,
 )

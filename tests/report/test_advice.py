@@ -39,6 +39,13 @@ def verdict_of(reason, **more):
     return build
 
 
+def with_new_run(page):
+    """A night on which one run failed, and another is new."""
+    (own,) = page.record["verdict"]["results"]
+    new = {**own, **NONE, "run": "new", "reason": "new_run", "baseline": "good"}
+    return {"record": {"verdict": {**page.record["verdict"], "results": [own, new]}}}
+
+
 def unjudged(share):
     return lambda page: {"moved": page.moved._replace(unjudged=share)}
 
@@ -190,6 +197,7 @@ CASES = {
     "find_out_why_judgments_changed": (rejudged, lambda page: rejudged(page, accepted="why not")),
     "restore_items": (verdict_of("other_items"), same),
     "accept_night": (same, lambda page: {"output": None}),
+    "accept_new_runs": (with_new_run, same),
     "accepts_loss": (lost_before, same),
     "acknowledge": (same, known),
 }
@@ -294,6 +302,13 @@ def test_a_night_is_accepted_for_the_runs_that_alone_do_not_pass(page):
     record = {"verdict": {**page.record["verdict"], "results": results}}
     said = [advice.accept_night(one).text for one in (page, changed(page, record=record))]
     assert ["--run hybrid" in text for text in said] == [False, True]
+
+
+def test_a_new_run_is_accepted_without_the_runs_that_lost(page):
+    asked = changed(page, **with_new_run(page))
+    (of_lost, of_new) = (advice.accept_night(asked).text, advice.accept_new_runs(asked).text)
+    assert ("--run hybrid" in of_lost, "--run new" in of_lost) == (True, False)
+    assert ("--run hybrid" in of_new, "--run new" in of_new) == (False, True)
 
 
 def test_a_loss_that_is_acknowledged_tonight_is_not_acknowledged_again(page):
