@@ -6,7 +6,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.inputs.old_scores import OldRow
 from ndcg_spark.search.targets import LEAST_TOLERANCE, make_targets, tolerance_of
 from ndcg_spark.tolerance import EQUAL
-from ndcg_spark.voices import NameColumn
+from ndcg_spark.voices import name_column
 
 RUNS = [(None, "a"), (None, "b")]
 
@@ -159,7 +159,7 @@ def test_two_means_of_a_run_may_be_scores_of_queries_whose_column_has_another_na
     rows = [row(query_id=None), row("0.6", query_id=None)]
     with pytest.raises(InputError) as refused:
         make_targets(rows, RUNS, "default")
-    assert refused.value.advice == NameColumn("scores", "query_id")
+    assert refused.value.advice == name_column("scores", "query_id")
     with pytest.raises(InputError) as refused:
         make_targets([row(), row("0.6")], RUNS, "default")
     assert refused.value.advice is None
