@@ -317,7 +317,7 @@ def _disagreement(case: Case, sides: Sequence[Part], outcomes: Sequence[Outcome]
         answers.append(f"{size} {_ANSWERS[outcome.word]}")
     changes = "change" if case.reference is None else "changes"
     disagree = f"the two sides of the {changes} of judgments disagree ({', '.join(answers)})"
-    return f"{disagree}, so it is not known what happened"
+    return f"{disagree}, so it is unclear what happened"
 
 
 def _outcome_beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
@@ -388,7 +388,7 @@ def _outcome_without_failure(gate: GateConfig, case: Case, numbers: Numbers) -> 
     sentence = _sentence_of_sides(gate, case, case.first_parts, numbers)
     if not any(lost_too_much):
         return Outcome(PASS, None, sentence)
-    why = "it is not known how much of this is because fewer documents are judged"
+    why = "it is unclear how much of this is because fewer documents are judged"
     return Outcome(UNDECIDED, "unjudged_documents", f"{sentence}; {why}")
 
 
