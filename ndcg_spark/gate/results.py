@@ -310,7 +310,7 @@ def _outcome_of_sides(
 
 
 def _disagreement(case: Case, sides: Sequence[Part], outcomes: Sequence[Outcome]) -> str:
-    """That the sides disagree, with what each says: `(-0.0137 fails, -0.0084 passes)`."""
+    """Say that the sides disagree, with their results: `(-0.0137 fails, -0.0084 passes)`."""
     answers = []
     for side, outcome in zip(sides, outcomes, strict=True):
         size = signed(_numbers(case, side)["difference"])

@@ -33,7 +33,7 @@ _MOST_WARNINGS = 5
 
 
 class End(NamedTuple):
-    """How an evaluation ended: its exit code, what failed, and what it warned of."""
+    """How an evaluation ended: its exit code, what failed, and what it warned about."""
 
     code: int
     failure: str | None = None

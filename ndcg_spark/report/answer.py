@@ -343,7 +343,7 @@ def accepted_or_known(record: Row) -> list[Sentence]:
 
 
 def all_same(page: NightPage) -> Sentence | None:
-    """That every query scores the same as before, if the run is unchanged."""
+    """A sentence that every query scores the same as before, if the run is unchanged."""
     row = page.row
     if row is None or not row["queries"] or not is_unchanged(page):
         return None

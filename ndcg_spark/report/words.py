@@ -289,7 +289,7 @@ def _is_explained(page: "NightPage") -> bool:
 
 
 def spread(page: "NightPage") -> Sentence | None:
-    """That no slice explains a proven difference."""
+    """A sentence that no slice explains a proven difference."""
     row = page.row
     if row is None or row["conclusion"] not in CONCLUDED or not page.causes:
         return None
@@ -314,7 +314,7 @@ def slices(page: "NightPage") -> Sentence | None:
 
 
 def no_slice(page: "NightPage") -> Sentence | None:
-    """That no slice stands out, if no other sentence says why the run changed."""
+    """A sentence that no slice stands out, if no other one says why the run changed."""
     if not page.slices or page.row is None or is_unchanged(page) or _is_explained(page):
         return None
     if spread(page) or standing_out(page):
