@@ -64,7 +64,7 @@ def dated(path: str, date: datetime.date) -> str:
 
 
 def moment(text: str) -> datetime.datetime:
-    """The time of an ISO 8601 text, in UTC if it has no time zone. Raises ValueError."""
+    """The time in an ISO 8601 text; UTC if it has no time zone. Raises ValueError."""
     time = datetime.datetime.fromisoformat(text)
     return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time
 

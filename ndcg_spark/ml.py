@@ -176,8 +176,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
         if convention.needs_rank:
             instead = "order=score" if convention.ranks_decide else "ties=doc_id_asc"
             raise MissingColumnError(
-                "rows have no ranks, by which the convention "
-                f"{convention.label} orders documents; "
+                f"the convention {convention.label} orders documents by rank, but rows have none; "
                 f"set {instead} in convention, or give arrays, in which a position is a rank",
                 column="rank",
             )

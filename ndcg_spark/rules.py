@@ -218,7 +218,7 @@ def missing_columns(
     may_be_numbers: bool = False,
     other: Advice = IN_ORDER,
 ) -> InputError:
-    """The error for columns that a table lacks, whose columns are `known`.
+    """The error for columns that are missing in a table with the columns `known`.
 
     For `may_be_numbers`, see NameColumns. `other` is additional advice for results that lack scores
     and ranks.

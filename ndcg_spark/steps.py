@@ -23,7 +23,7 @@ def report_step(step: str, sentence: str | Notice, level: int = logging.INFO) ->
 
 @contextlib.contextmanager
 def hidden(*steps: str) -> Iterator[None]:
-    """Within the block, do not log these steps; without names, log nothing."""
+    """Do not log these steps within the block, or any step if none is named."""
     hides_all = not steps
 
     def is_shown(record: logging.LogRecord) -> bool:

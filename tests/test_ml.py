@@ -247,7 +247,7 @@ def test_ranks_that_structs_have_are_the_order(session):
 
 @pytest.mark.parametrize("convention", ["rectools", "standard ties=rank"])
 def test_rows_have_no_ranks(session, convention):
-    with pytest.raises(MissingColumnError, match="rows have no ranks, by which"):
+    with pytest.raises(MissingColumnError, match="by rank, but rows have none"):
         of_rows(session, convention=convention)
 
 

@@ -35,7 +35,7 @@ if MASTER and SUBMIT:
         f"NDCG_SPARK_MASTER is {MASTER}, and NDCG_SPARK_SUBMIT is {SUBMIT}; leave one of them out: "
         f"NDCG_SPARK_SUBMIT may begin with '--master {MASTER}'"
     )
-#: A job that is asked to end has so many seconds; Airflow waits a minute before it ends the task itself.
+#: How long a job has to end after it is asked to; Airflow waits a minute before it ends the task itself.
 SECONDS_TO_END = 30
 
 #: The exit codes that no retry can fix (REFERENCE.md). After 5 and 6 the night is published anyway.

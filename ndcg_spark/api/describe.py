@@ -47,7 +47,7 @@ def describe(
     The measures say how much of the catalog the lists of each run show, how popular the items are,
     and how varied the lists are.
 
-    `results` and all other tables can have every form that `evaluate` accepts. The session of a
+    `results` and all other tables can have any form that `evaluate` accepts. The session of a
     Spark DataFrame computes the measures at once. Its rows may be computed twice, so cache a
     DataFrame that is expensive.
 

@@ -252,11 +252,11 @@ def compare_judgments(
     """Measure how far two sets of judgments agree and, with results, whether they rank the runs in
     the same order.
 
-    All tables have the forms that `evaluate` takes. The convention says which grades are used. Runs
-    are ranked by its NDCG at the cutoff (None is the whole ranking), over the queries that both
-    sets judge. `grades` are the grades of labels in both sets. The table has a row per dataset:
-    AGREEMENTS in COMPARING.md. Raises the same errors as `evaluate`, and InputError for more than
-    100 different grades or, with results, if no query is judged in both sets.
+    Tables can have any form that `evaluate` accepts. The convention says which grades are used.
+    Runs are ranked by its NDCG at the cutoff (None is the whole ranking), over the queries that
+    both sets judge. `grades` are the grades of labels in both sets. The table has a row per
+    dataset: AGREEMENTS in COMPARING.md. Raises the same errors as `evaluate`, and InputError for
+    more than 100 different grades or, with results, if no query is judged in both sets.
 
     Examples
     --------

@@ -383,12 +383,12 @@ def trend(output: str, style: str | None, **request: Any) -> None:
     option(
         "--run",
         "RUN",
-        "Run to show in detail. [default: the verdict's, then a worse run, then the best]",
+        "Run to show in detail. [default: the verdict's, otherwise a worse one, or the best]",
     ),
     option(
         "--measure",
         "MEASURE",
-        "Measure to show, e.g. ndcg@10. [default: the gate's first, otherwise the headline]",
+        "Measure to show, e.g. ndcg@10. [default: the first check's, otherwise the headline]",
     ),
     option("--baseline", "RUN", "Run to compare with."),
     option(

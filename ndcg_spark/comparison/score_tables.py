@@ -57,7 +57,7 @@ def sources(table: pa.Table, measures: Sequence[str], name: str) -> list[ScoreSo
 def with_means(
     source: ScoreSource, rows: Sequence[Mapping[str, Any]], measures: Sequence[str]
 ) -> ScoreSource:
-    """The scores with these measures of runs, which come from DATASET_SCORES rows."""
+    """The scores, with the means of these measures of runs added from DATASET_SCORES rows."""
     mean_rows = []
     for row in rows:
         if row["attribute"] is None and row["dataset"] == source.dataset:

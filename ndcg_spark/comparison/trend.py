@@ -167,7 +167,7 @@ def chained_stretch(points: Sequence[Point]) -> list[Point]:
 
 
 class Falling(NamedTuple):
-    """Since which date a run has been lower, and how far the newest night is below that level."""
+    """The date on which a run fell, and how far the newest night is below the earlier level."""
 
     since: str
     difference: float
@@ -600,7 +600,7 @@ def _no_values(history: History, trends: Iterable[TrendLine]) -> list[str]:
 
 
 def _when_and_why(measure: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """In how many nights rows have no value, the last of these, and why."""
+    """How many nights have rows without a value, the last of these nights, and why."""
     last = max(rows, key=lambda row: row["evaluated_on"])
     nights = len({row["evaluated_on"] for row in rows})
     why = why_no_value(measure, Convention.parse(last["convention"]))

@@ -202,7 +202,7 @@ CATALOG_PRESETS: Mapping[str, CatalogPreset] = {
         },
         "recommenders 1.2.1",
         (
-            "the mean of novelty over rows, which differs if a list is shorter than k",
+            "novelty averaged over rows, not lists, which differs if a list is shorter than k",
             "distributional_coverage, and the measures that need the history of each user",
         ),
     ),

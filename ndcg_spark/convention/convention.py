@@ -335,7 +335,7 @@ def list_presets_and_options() -> list[str]:
 
 
 def _lines_on_catalog_options() -> list[str]:
-    """Return the options of catalog measures and their presets, one in a line."""
+    """Return the options of catalog measures and their presets, one per line."""
     what = "Options of catalog measures, the default first, and their presets"
     lines = [f"{what} (explained with NAME)"]
     for name, option in CATALOG_OPTIONS.items():
@@ -349,7 +349,7 @@ def _lines_on_catalog_options() -> list[str]:
 
 
 def _lines_on_measures() -> list[str]:
-    """Return the measures, one in a line."""
+    """Return the measures, one per line."""
     lines = [
         "Measures: the first name is computed at every cutoff (except bpref and rprec), the "
         "second is the name in papers, with its cutoff after @"

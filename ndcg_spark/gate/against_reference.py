@@ -356,7 +356,7 @@ def _cannot_reach(
     if usable is not None and not usable.begins_later:
         return None
     changed = f"the judgments have changed since {baseline.newest}"
-    sentence = f"{changed}, and it is not known by how much {run} changed then"
+    sentence = f"{changed}, and it is unclear by how much {run} changed then"
     return NotComparable("other_judgments", sentence, (baseline.newest, run))
 
 

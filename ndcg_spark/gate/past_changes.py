@@ -56,8 +56,8 @@ def _sentence(night: Night, results: Sequence[Mapping[str, Any]]) -> str:
     subjects = dict.fromkeys(map(_subject, results))
     more = len(subjects) - 1
     others = f" and {count(more, 'more check')}" if more else ""
-    change = f"what happened to {_subject(first)}{others} at the change of"
-    return f"{change} {day(night.evaluated_on)} is not known{ends}; look at it, or accept a night"
+    change = f"it is unclear how {_subject(first)}{others} changed when the judgments did on"
+    return f"{change} {day(night.evaluated_on)}{ends}; look at that night, or accept a night"
 
 
 def _subject(result: Mapping[str, Any]) -> str:

@@ -310,14 +310,14 @@ def _outcome_of_sides(
 
 
 def _disagreement(case: Case, sides: Sequence[Part], outcomes: Sequence[Outcome]) -> str:
-    """That the sides disagree, with what each says: `(-0.0137 fails, -0.0084 passes)`."""
+    """Say that the sides disagree, with their results: `(-0.0137 fails, -0.0084 passes)`."""
     answers = []
     for side, outcome in zip(sides, outcomes, strict=True):
         size = signed(_numbers(case, side)["difference"])
         answers.append(f"{size} {_ANSWERS[outcome.word]}")
     changes = "change" if case.reference is None else "changes"
     disagree = f"the two sides of the {changes} of judgments disagree ({', '.join(answers)})"
-    return f"{disagree}, so it is not known what happened"
+    return f"{disagree}, so it is unclear what happened"
 
 
 def _outcome_beside_reference(gate: GateConfig, case: Case, numbers: Numbers) -> Outcome:
@@ -388,7 +388,7 @@ def _outcome_without_failure(gate: GateConfig, case: Case, numbers: Numbers) -> 
     sentence = _sentence_of_sides(gate, case, case.first_parts, numbers)
     if not any(lost_too_much):
         return Outcome(PASS, None, sentence)
-    why = "it is not known how much of this is because fewer documents are judged"
+    why = "it is unclear how much of this is because fewer documents are judged"
     return Outcome(UNDECIDED, "unjudged_documents", f"{sentence}; {why}")
 
 

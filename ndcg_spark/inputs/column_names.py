@@ -48,10 +48,10 @@ _TYPE = re.compile(r":((token|float)(_seq)?|str|string|int|integer|long|double)\
 def resolve_columns(
     mapped: Mapping[str, str], names: Iterable[str], has: Iterable[str]
 ) -> dict[str, str]:
-    """Return the table's name for each of our columns `names`, such as `{"doc_id": "docno"}`.
+    """Return the table's name for each of our columns in `names`, e.g. `{"doc_id": "docno"}`.
 
-    The table `has` these columns. A column has the name that the user gives in `mapped`, our own
-    name, or an alias. Raise InputError if several columns have aliases of the same name.
+    `has` lists the columns of the table. A column has the name that the user gives in `mapped`, our
+    own name, or an alias. Raise InputError if several columns have aliases of the same name.
     """
     columns = list(dict.fromkeys(has))
     found = {ours: _in_same_case(theirs, columns) for ours, theirs in mapped.items()}

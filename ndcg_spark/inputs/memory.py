@@ -394,7 +394,7 @@ def _from_dictionary(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Tabl
 def _from_queries(table: Mapping[Any, Any], wanted: Sequence[str]) -> pa.Table:
     """Return the rows of {query: {document: number}} or {query: [document, ...]}.
 
-    A list's order is the rank.
+    The position in a list is the rank.
     """
     number = "score" if "score" in wanted else "relevance"
     columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], number: [], "rank": []}

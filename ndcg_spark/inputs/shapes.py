@@ -186,7 +186,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class TableContext:
-    """What is known of a table before its shape is known."""
+    """What is known about a table before its shape is known."""
 
     #: judgments, results or exclude.
     name: str

@@ -45,7 +45,7 @@ _Reader = TypeVar("_Reader", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A table that was found and can be read, and what is known of its files."""
+    """A table that was found and can be read, and what is known about its files."""
 
     table: DataFrame
     #: judgments, results or exclude.
@@ -593,8 +593,8 @@ def _warn_of_text(copy: ParquetCopy, name: str, *, has_named_runs: bool) -> None
         report_step(
             "warning",
             f"{name}: {len(copy.unended):,} file(s) whose last line has no line end, e.g. {path} "
-            f"with {line[-100:]!r}; if a file was cut off there, its last name or number is too "
-            "short; check it, or add a line end",
+            f"with {line[-100:]!r}; if a file was cut off there, its last value is "
+            "incomplete; check it, or add a line end",
         )
 
 

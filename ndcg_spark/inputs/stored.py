@@ -64,7 +64,7 @@ _CATALOG = "table:"
 
 
 class StoredTable(NamedTuple):
-    """A table that the engine reads, and what is known of it."""
+    """A table that the engine reads, and what is known about it."""
 
     table: DataFrame
     #: The number of its rows; None if it is unknown.

@@ -241,7 +241,8 @@ def translated_failures(
             # All inputs were read before, so one of them is at fault only if it has changed since.
             refuse_changed_files(sources)
             raise StorageError(
-                f"output: {output} cannot be written, {reason}; check space, rights and address"
+                f"output: {output} cannot be written, {reason}; "
+                "check disk space, permissions and address"
             ) from error
         damage = _may_be_damaged(sources)
         raise EngineError(f"engine: {kind}, {reason}; its log may say more{damage}") from error

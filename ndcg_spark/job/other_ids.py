@@ -90,7 +90,7 @@ def about_renamed_queries(context: Context) -> Iterator[str]:
 
 
 def _about_queries(run: RunCounts, judged: set[str], returned: set[str]) -> str | None:
-    """A sentence about ids that differ only in the way in which they are written, or all differ."""
+    """A sentence about ids that all differ, or that differ only in how they are written."""
     missing, unjudged = judged - returned, returned - judged
     name = run_example(run.run, run.dataset)
     pairs = _written_differently(missing, unjudged)

@@ -227,7 +227,7 @@ def write_scores(context: Context, publication: Publication) -> list[dict[str, A
 
 
 def _write_other_tables(context: Context, publication: Publication) -> None:
-    """Write and verify the tables other than the scores, as far as they need no gate."""
+    """Write and verify the tables that are not scores and need no gate."""
     evaluation, clock, checked = context.evaluation, context.clock, context.checked
     if context.config.kept_documents in WHOLE_LISTS:
         with clock.step("documents", "keeping the documents"):

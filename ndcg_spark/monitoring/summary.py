@@ -33,7 +33,7 @@ _MOST_WARNINGS = 5
 
 
 class End(NamedTuple):
-    """How an evaluation ended: its exit code, what failed, and what it warned of."""
+    """How an evaluation ended: its exit code, what failed, and what it warned about."""
 
     code: int
     failure: str | None = None
@@ -194,7 +194,7 @@ def _lines_without_gate(
     metric: Metric,
     nights: Sequence[Night],
 ) -> Iterator[str]:
-    """A line per run of a night without a gate: its score, and since when it falls."""
+    """A line per run of a night without a gate: its score and, if it is falling, since when."""
     date = config.date.isoformat()
     try:
         falls = falls_of_night(nights, dataset, date, dict.fromkeys(means, metric))
@@ -213,7 +213,7 @@ def _lines_of_verdict(
     means: Mapping[str, float | None],
     metric: Metric,
 ) -> Iterator[str]:
-    """A line per run: its score, its change and baseline, and since when it falls."""
+    """A line per run: its score, change and baseline and, if it is falling, since when."""
     falls = {}
     for fall in verdict.falls:
         falls[fall["run"]] = Falling(fall["since"], fall["difference"])
@@ -242,7 +242,7 @@ def _with_score(run: str, metric: Metric, mean: float | None) -> str:
 
 
 def _with_fall(line: str, fall: Falling | None) -> str:
-    """A run's line, and since when the run falls if it does."""
+    """A run's line and, if the run is falling, since when."""
     return line if fall is None else f"{line} ({fall.in_words})"
 
 

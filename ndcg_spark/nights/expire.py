@@ -18,7 +18,7 @@ SECONDS_WITHOUT_ROW = 24 * 3600.0
 #: A reader that read the log before an evaluation was superseded still finds its rows for an hour.
 SECONDS_SUPERSEDED = 3600.0
 _WHY_KEPT = (
-    "the gate uses them as its newest good nights or baselines, or to reach these across new "
+    "the gate compares with them, or needs them to connect nights before and after a change of "
     "judgments"
 )
 _REMOVE_TOO = Give("baselines", then="also removes them")

@@ -253,7 +253,7 @@ def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
 
 
 def _refuse_unusable(rows: Sequence[Row]) -> None:
-    """Raise an exception for rows that no evaluation wrote, as far as it is easy to see."""
+    """Raise an exception for rows that clearly no evaluation wrote."""
     # Raises an exception for a value of a different type.
     pa.Table.from_pylist(list(rows), _STORED)
     for row in rows:

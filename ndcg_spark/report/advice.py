@@ -472,7 +472,7 @@ def accept_new_runs(page: NightPage) -> Sentence | None:
 
 
 def _accept_command(page: NightPage, runs: Sequence[str]) -> Markup:
-    """The command that accepts the night; without runs, for all of them."""
+    """The command that accepts the night for `runs`, or for all runs if `runs` is empty."""
     options: dict[str, Any] = {"config": _file(page), "accept_baseline": "say why"}
     if runs:
         options["run"] = runs

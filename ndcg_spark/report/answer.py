@@ -157,7 +157,7 @@ def _has_sides(page: NightPage) -> bool:
 
 def _not_known(page: NightPage) -> Sentence:
     """The headline if the two sides of a change of judgments disagree."""
-    text = "It is not known whether {} changed when the judgments did: {}."
+    text = "It is unclear whether {} changed when the judgments did: {}."
     return sentence(SIDES_DISAGREE, text, name_markup(page.run), _both_sides(page))
 
 
@@ -343,7 +343,7 @@ def accepted_or_known(record: Row) -> list[Sentence]:
 
 
 def all_same(page: NightPage) -> Sentence | None:
-    """That every query scores the same as before, if the run is unchanged."""
+    """A sentence that every query scores the same as before, if the run is unchanged."""
     row = page.row
     if row is None or not row["queries"] or not is_unchanged(page):
         return None

@@ -70,15 +70,15 @@ FLAGS = {
     "few_changed": "few changed: fewer than 10 queries have changed",
     "doubt": (
         "doubt: the t test and the randomization test disagree, before or after adjustment; "
-        "nothing is concluded"
+        "no conclusion is drawn"
     ),
     "other_judgments": (
         "other judgments: the judgments of some queries differ, which also changes scores; "
-        "nothing is concluded"
+        "no conclusion is drawn"
     ),
     "sides_disagree": (
         "sides disagree: the results under the old and the new judgments differ; "
-        "nothing is concluded"
+        "no conclusion is drawn"
     ),
     ONE_NUMBER: "one number: it covers all lists of the run together, so it cannot be tested",
     NO_VALUE: "no value: a side has lists, but the measure has no value for them",

@@ -64,7 +64,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Outline:
-    """What a page shows of a night, as far as the log and the dataset scores determine it."""
+    """The parts of a page that depend only on the log and the dataset scores."""
 
     request: Request
     night: Night

@@ -67,9 +67,7 @@ _WEIGHT = (
 _ALL_JUDGED = "every document that matters within the cutoff is judged"
 _LOSSES = ("doc_id", "relevance", "where", "ideal_rank", "gain", "loss")
 _ABSENT = ("doc_id", "relevance", "gain", "where")
-_KEPT_ONLY = (
-    "only documents in the ideal ranking and in the run's list, as far as the night keeps them"
-)
+_KEPT_ONLY = "only documents in the ideal ranking and in the run's list, if the night keeps them"
 _TO_CUTOFF = (
     "a night keeps lists down to its deepest cutoff; a document without a rank may be below it"
 )

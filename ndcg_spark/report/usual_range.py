@@ -37,7 +37,7 @@ class UsualRange(NamedTuple):
     nights: int
     #: The first night with a different level; None if the level did not move.
     moved_on: str | None = None
-    #: Since when the run has been lower, and by how much; None if it is not lower.
+    #: When the run fell, and by how much; None if it is not lower.
     falling: Falling | None = None
 
 

@@ -137,7 +137,7 @@ def is_unchanged(page: "NightPage") -> bool:
 
 
 def falling(page: "NightPage") -> Falling | None:
-    """Since when the run's level has been lower, judged only by its trend; None if it is not."""
+    """When the run's level fell, judged only by its trend; None if it is not lower."""
     return page.usual.falling if page.usual else None
 
 
@@ -289,7 +289,7 @@ def _is_explained(page: "NightPage") -> bool:
 
 
 def spread(page: "NightPage") -> Sentence | None:
-    """That no slice explains a proven difference."""
+    """A sentence that no slice explains a proven difference."""
     row = page.row
     if row is None or row["conclusion"] not in CONCLUDED or not page.causes:
         return None
@@ -314,7 +314,7 @@ def slices(page: "NightPage") -> Sentence | None:
 
 
 def no_slice(page: "NightPage") -> Sentence | None:
-    """That no slice stands out, if no other sentence says why the run changed."""
+    """A sentence that no slice stands out, if no other one says why the run changed."""
     if not page.slices or page.row is None or is_unchanged(page) or _is_explained(page):
         return None
     if spread(page) or standing_out(page):
@@ -376,8 +376,8 @@ def unexplained(page: "NightPage") -> Sentence | None:
 
 def _few_kept(kept: float) -> Sentence:
     """`kept`: the share of the total change in queries with kept documents."""
-    text = "Documents are kept only for queries with {} of the total change, so it is not known "
-    text += "what moved; {} keeps those of all queries."
+    text = "Documents are kept only for queries with {} of the total change, so it is "
+    text += "unclear what moved; {} keeps those of all queries."
     return sentence("few_kept", text, share(kept), ALL_KEPT.text(OPTIONS))
 
 
@@ -389,7 +389,7 @@ def _none_kept(page: "NightPage") -> Sentence:
     if 0 < without < len(nights):
         which = f"{without:,} of the {len(nights):,} nights of the baseline keep"
     what = "no documents" if without else "no documents for the queries that changed"
-    text = "{} {}, so it is not known what moved; a night that is evaluated with "
+    text = "{} {}, so it is unclear what moved; a night that is evaluated with "
     text += "{} keeps them."
     return sentence("none_kept", text, which, what, ALL_KEPT.text(OPTIONS))
 

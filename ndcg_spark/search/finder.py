@@ -269,7 +269,7 @@ def _by_distance(ranked: Ranked) -> Distance:
 
 
 def difference_of(row: Compared) -> float:
-    """Return the difference of a score from ours, or 1 if a side has no score but should."""
+    """Return the difference between a score and ours, or 1 if one is wrongly missing."""
     if row.given is None or row.ours is None:
         return float(row.differs)
     return abs(row.given - row.ours)

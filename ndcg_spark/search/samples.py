@@ -79,7 +79,7 @@ class ListSample:
         convention: Convention,
         cutoffs: Sequence[Cutoff],
     ) -> list[Floats] | None:
-        """Return the difference of each score from ours, for each cutoff that is tried.
+        """Return the difference between each score and ours, for each cutoff that is tried.
 
         Return None if the convention refuses a list.
         """
@@ -96,7 +96,7 @@ class ListSample:
         return [self._differences_from(scores_at[:, np.newaxis]) for scores_at in ours.T]
 
     def _differences_from(self, ours: Floats) -> Floats:
-        """Return the differences of the given scores from ours, at most 1.
+        """Return the differences between the given scores and ours, at most 1.
 
         The difference is 0 if no score is given.
         """

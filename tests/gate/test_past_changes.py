@@ -35,8 +35,8 @@ def said(*nights):
 
 
 def of(subject, day=11):
-    change = f"what happened to {subject} at the change of {day} November is not known"
-    return f"{change} (-0.0210 to -0.0178); look at it, or accept a night"
+    change = f"it is unclear how {subject} changed when the judgments did on {day} November"
+    return f"{change} (-0.0210 to -0.0178); look at that night, or accept a night"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ndcg_spark.nights.log import committed
 
 BASE = 0.6 + spread(0, 0.1)
 LANGUAGE = {"language": ["de"] * 20 + ["en"] * (N - 20)}
-#: The judgments change after so many nights.
+#: The judgments change after this many nights.
 PERIOD = 3
 GATE = gate({}, {"slice": "language=de", "min_queries": 10}, baseline="accepted")
 

@@ -25,9 +25,9 @@ from shops import RUNS, TRUTH, WORLDS, Event, Shop, calendar
 from ndcg_spark.comparison import statistics
 from ndcg_spark.gate.verdict import Verdict
 
-#: From so many queries on, random signs are taken to be normal, as drawing them takes longest.
+#: With at least this many queries, random signs are taken to be normal, as drawing them takes longest.
 _MANY = 200
-#: A loss is found in time if it is so many nights after it has passed what is allowed.
+#: A loss is found in time if it is found at most this many nights after it exceeds what is allowed.
 _WEEK = 7
 #: What a run loses on nights of new judgments.
 _PLANTED = (0.0, 0.02, 0.03, 0.05, 0.1)
@@ -139,7 +139,7 @@ def _row(shop: Shop, said: Said, period: int) -> dict[str, Any]:
 def _sentences_about(verdict: Verdict, run: str) -> int:
     """How many sentences beside the verdict are about a run tonight, not about an old change."""
     sentences = [*verdict.warnings, *verdict.notes]
-    return sum(run in one and "what happened to" not in one for one in sentences)
+    return sum(run in one and "it is unclear how" not in one for one in sentences)
 
 
 def _link(shop: Shop, link: Mapping[str, Any]) -> dict[str, Any]:
