@@ -89,7 +89,7 @@ def test_an_evaluation_of_dataframes_calls_java_seldom_and_takes_few_jobs(sessio
     # Of the scores of queries and of the dataset: 924 on Spark 4.2, where Columns in place of SQL took 5,296.
     assert 100 <= calls <= 1_000
     scores = evaluate(judgments, results, 10).dataset_scores
-    assert 1 <= jvm_calls.count_jobs(session, scores.collect) <= 9
+    assert 1 <= jvm_calls.count_jobs(session, scores.collect) <= 10
 
 
 @pytest.mark.slow

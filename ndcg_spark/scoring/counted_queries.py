@@ -364,9 +364,8 @@ def with_every_run(
     # The cutoff of the whole ranking is null. Joins do not match nulls, so it is 0 here.
     at = ", ".join(str(cutoff or 0) for cutoff in cutoffs)
     expected = runs.withColumn("at", F.expr(f"explode(array({at}))"))
-    # A hint, because Spark does not know how few rows there are, and would shuffle both sides.
-    means = F.broadcast(scores)
-    joined = expected.join(means, on=["dataset", "evaluated_on", "run", "at"], how="left")
+    # If the scores were broadcast, their errors would be a Py4JJavaError in sessions without AQE.
+    joined = expected.join(scores, on=["dataset", "evaluated_on", "run", "at"], how="left")
     columns = {
         "cutoff": "nullif(at, 0)",
         "unjudged_queries": "case when attribute is null then unjudged_queries end",
