@@ -325,14 +325,17 @@ def _skipping(
     if results.without:
         # A list that loses documents needs results from below the deepest cutoff.
         return None
+    table = results.table
     rows = _rows_for_floors(results)
-    columns = results.table.columns
     plan = plan_skipping(
-        checks.convention, checks.cutoffs, columns, rows, queries, checks.needs_all_lists
+        checks.convention, checks.cutoffs, table.columns, rows, queries, checks.needs_all_lists
     )
-    if not isinstance(plan, Floors) or judged_queries is None or checks.needs_all_lists:
+    if judged_queries is None or checks.needs_all_lists:
         return plan
-    return None if _is_mostly_unjudged(results.table, rows, judged_queries, queries) else plan
+    if isinstance(plan, Floors) and _is_mostly_unjudged(table, rows, judged_queries, queries):
+        # Removing the results of unjudged queries is enough.
+        return None
+    return plan
 
 
 def _rows_for_floors(results: Source) -> int:
