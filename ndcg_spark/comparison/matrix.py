@@ -299,6 +299,7 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
         newest = matrix
         # A night may have queries that earlier nights do not have; they are not judged tonight.
         known = padded(hashes, len(tonight.queries), 0)
+        # A hash that is not tonight's is replaced by that of each later night.
         hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
         has_tonights = (matrix.hashes() == tonight.hashes())[:n]
         for run in matrix.runs:

@@ -290,11 +290,19 @@ def _check_results(
     if judgments is not None:
         judged_queries = judgments.select(*query_key(judgments.columns)).distinct()
     skipping = _skipping(results, judged_queries, sum(judged.values()), checks)
+    # With 0 files, ranks are not compared with scores.
+    files = 0
     # Row numbers are not ranks by which a list was sorted.
-    has_ranks = checks.has_ranks_beside_scores and not results.rows_are_documents
-    files = max(1, len(results.files)) if has_ranks else 0
+    if checks.has_ranks_beside_scores and not results.rows_are_documents:
+        files = max(1, len(results.files))
     counts, lists = scan.count_results(
-        table, reason, judged_queries, results.batches, files, skipping, results.materialize
+        table,
+        reason,
+        judged_queries,
+        results.batches,
+        files=files,
+        skipping=skipping,
+        materialize=results.materialize,
     )
     cut = None
     if isinstance(skipping, Pruning):
