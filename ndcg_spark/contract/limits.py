@@ -688,8 +688,8 @@ def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[Notice]:
     fragments = []
     for run in runs:
         is_of_one_query = run.judged_queries + run.unjudged_queries == 1
-        is_one_of_many = run.rows == 1 and largest.rows > 1
-        is_cut = is_one_of_many and largest.run.startswith(run.run)
+        has_one_row = run.rows == 1 and largest.rows > 1
+        is_cut = has_one_row and largest.run.startswith(run.run)
         if is_of_one_query and (is_cut or largest.rows >= _MANY_TIMES * run.rows):
             fragments.append(run)
     if fragments:

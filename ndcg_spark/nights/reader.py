@@ -213,13 +213,15 @@ def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = 
 
     None if there are no such datasets, or if a `dataset` was named.
     """
+    if dataset is not None:
+        return None
     last_dates: dict[str, str] = {}
     for night in sorted(nights):
         if night.evaluated_on < date:
             last_dates[night.dataset] = night.evaluated_on
     present = datasets_of_date(nights, date)
     absent = [name for name in last_dates if name not in present]
-    if dataset is not None or not absent:
+    if not absent:
         return None
     example = f"{absent[0]} (its last night is {last_dates[absent[0]]})"
     left_out = f"{len(absent)} dataset(s) have no night on {date} and are left out, e.g. {example}"
