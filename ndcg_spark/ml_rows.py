@@ -76,16 +76,17 @@ def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> float | Non
 
 def _mean_in_python(rows: DocumentRows, convention: Convention, k: int) -> float | None:
     """The mean by the definition, which reports what is wrong and runs users' functions."""
-    queries = _queries(_checked(rows, convention), rows, convention)
-    scores = queries.select(_ndcg_function(queries.columns, rows, convention, k).alias("ndcg"))
+    queries = _queries(_checked(rows, convention), rows.kinds, convention)
+    ndcg_of_query = _ndcg_function(queries.columns, rows, convention, k)
+    scores = queries.select(ndcg_of_query.alias("ndcg"))
     try:
         mean = F.expr("avg(case when not isnan(ndcg) then ndcg end)")
         ((ndcg,),) = scores.agg(mean).collect()
     except failures() as error:
-        found = refused(error)
-        if found is None:
+        refusal = refused(error)
+        if refusal is None:
             raise
-        code, sentence = found
+        code, sentence = refusal
         if code in (NOT_FINITE.code, _CONVENTION):
             raise ConventionError(sentence) from error
         raise InputError(sentence) from error
@@ -130,14 +131,14 @@ def _whole_test(name: str, kind: str) -> list[RowTest]:
     return [(rule, F.expr(f"not coalesce({is_whole(name, kind)}, false)"))]
 
 
-def _queries(table: DataFrame, rows: DocumentRows, convention: Convention) -> DataFrame:
+def _queries(table: DataFrame, kinds: Mapping[str, str], convention: Convention) -> DataFrame:
     """One row per query: its documents, and in the same order their scores, ranks and grades."""
-    query = whole_text("query_id", rows.kinds["query_id"])
-    numbers = {"relevance": rules.typed("relevance", rows.kinds)}
+    query = whole_text("query_id", kinds["query_id"])
+    numbers = {"relevance": rules.typed("relevance", kinds)}
     if convention.needs_score:
-        numbers["score"] = rules.typed("score", rows.kinds)
+        numbers["score"] = rules.typed("score", kinds)
     if convention.needs_rank:
-        numbers["rank"] = rules.typed("rank", rows.kinds)
+        numbers["rank"] = rules.typed("rank", kinds)
     lists = {
         "judged": JUDGED,
         "grades": "case when is_judged then relevance end",
@@ -150,7 +151,7 @@ def _queries(table: DataFrame, rows: DocumentRows, convention: Convention) -> Da
         del lists["scores"]
     if "rank" not in numbers:
         del lists["ranks"]
-    if EXCLUDED not in rows.kinds:
+    if EXCLUDED not in kinds:
         del lists["excluded"]
     columns = [F.expr(f"collect_list({values}) as {name}") for name, values in lists.items()]
     return table.withColumns(numbers).groupBy(F.expr(f"{query} as query_id")).agg(*columns)

@@ -416,14 +416,18 @@ class SeparateRuns(Advice):
     are_files: bool
 
     def wording(self, voice: Voice) -> str:
-        way = "give each its own name"
-        if self.is_run_given and voice.maps_columns:
-            way = f"leave {voice.setting('run', table='results')} out"
-        elif self.is_run_given:
-            way = "name them in a column run"
-        elif self.are_files and voice.maps_columns:
-            way += f", such as {voice.setting('run_from', 'file', 'results')}"
-        return f"if two runs share this name, {way}"
+        return f"if two runs share this name, {self._way(voice)}"
+
+    def _way(self, voice: Voice) -> str:
+        """How to give the runs different names."""
+        if self.is_run_given:
+            if voice.maps_columns:
+                return f"leave {voice.setting('run', table='results')} out"
+            return "name them in a column run"
+        if self.are_files and voice.maps_columns:
+            by_file = voice.setting("run_from", "file", "results")
+            return f"give each its own name, such as {by_file}"
+        return "give each its own name"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -157,24 +157,29 @@ class Scores:
 
     def _column_and_cutoff(self, measure: str) -> tuple[str, Cutoff]:
         """The column and the cutoff of a measure that was computed."""
-        parsed = parse_columns(measure, _PARTS, self.measures.options)
-        column, text = parsed[0]
+        columns = parse_columns(measure, _PARTS, self.measures.options)
+        if len(columns) > 1:
+            # The text names several measures.
+            raise self._not_computed(measure)
+        ((column, cutoff_text),) = columns
         if column in ("ndcg", *_PARTS):
             # The tables contain NDCG and its parts at every cutoff, whatever was requested.
             cutoffs = self._cutoffs
         else:
             cutoffs = [cutoff for name, cutoff in self._columns.values() if name == column]
-        if text == ALL_CUTOFFS:
+        if cutoff_text == ALL_CUTOFFS:
             cutoff = self.measures.main_cutoff(column, cutoffs)
         else:
-            cutoff = parse_cutoff(text)
-        if len(parsed) > 1 or cutoff not in cutoffs:
-            ndcg = [measure_heading("ndcg", cutoff) for cutoff in self._cutoffs]
-            choices = ", ".join(dict.fromkeys([*self._columns, *ndcg]))
-            raise ConfigurationError(
-                f"measure: {measure} was not computed; choose one of {choices}",
-            )
+            cutoff = parse_cutoff(cutoff_text)
+        if cutoff not in cutoffs:
+            raise self._not_computed(measure)
         return column, cutoff
+
+    def _not_computed(self, measure: str) -> ConfigurationError:
+        """The error for a measure that was not computed; it names those that were."""
+        ndcg = [measure_heading("ndcg", cutoff) for cutoff in self._cutoffs]
+        choices = ", ".join(dict.fromkeys([*self._columns, *ndcg]))
+        return ConfigurationError(f"measure: {measure} was not computed; choose one of {choices}")
 
     @property
     def _cutoffs(self) -> list[Cutoff]:

@@ -162,15 +162,13 @@ def _evaluate_night(
     warnings: Sequence[str | Notice] = ()
     try:
         with engine_imports(), kept_warnings() as warnings:
-            if per_query:
-                formats = ", ".join(_QUERY_FORMATS)
-                is_printable = style is None or style in _QUERY_FORMATS
-                problem = f"--per-query prints {formats}, without a --baseline"
-                _refuse_if(baseline or not is_printable, problem)
-            _refuse_if(sort and not per_query, "--sort orders the rows of --per-query; give both")
             _refuse_if(labels and report is None, "--labels is for the page of --report; give both")
             _refuse_if(junit and config.gate is None, "--junit needs a [gate] in the configuration")
-            print_queries = _query_printer(config, style, _sort_order(sort)) if per_query else None
+            _refuse_if(sort and not per_query, "--sort orders the rows of --per-query; give both")
+            print_queries = None
+            if per_query:
+                _refuse_unprintable(style, baseline)
+                print_queries = _query_printer(config, style, _sort_order(sort))
             refuse_unwritable("junit", junit, remove=True)
             from ndcg_spark.job import evaluate_inputs as job
 
@@ -253,6 +251,14 @@ def _loaded(arguments: Mapping[str, Any], is_silent: bool) -> "EvaluationConfig"
 def _refuse_if(is_wrong: object, reason: str) -> None:
     if is_wrong:
         raise ConfigurationError(f"arguments: {reason}")
+
+
+def _refuse_unprintable(style: str | None, baseline: str | None) -> None:
+    """Raise ConfigurationError for a format that query scores do not have, or a comparison."""
+    is_printable = style is None or style in _QUERY_FORMATS
+    formats = ", ".join(_QUERY_FORMATS)
+    problem = f"--per-query prints {formats}, without a --baseline"
+    _refuse_if(baseline or not is_printable, problem)
 
 
 def _query_printer(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ndcg_spark.comparison import statistics
 from ndcg_spark.comparison.matrix import Metric, ScoreMatrix, mean_matrix, padded
-from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.readings import FIRST_READING
 from ndcg_spark.comparison.references import MOST_LINKS, Link, Reference, after_link
 from ndcg_spark.comparison.sources import NoCopyError, ScoreCache, is_small
 from ndcg_spark.comparison.statistics import Numbers
@@ -168,18 +168,18 @@ def _start_of_piece(reference: Reference, at: int) -> tuple[Night, ...]:
 
 def _can_cross(link: Link, start: tuple[Night, ...], scores: RunScores, limits: Limits) -> bool:
     """Whether a change of judgments, and the piece before it, can be part of a chain."""
-    sides = scores.sides(link, FIRST)
+    sides = scores.sides(link, FIRST_READING)
     if sides is None:
         return False
     # A piece from a night to itself is left out.
     if start != (link.before,):
-        piece = scores.piece(link.before, start, FIRST)
+        piece = scores.piece(link.before, start, FIRST_READING)
         if limits.has_few(piece.differences, piece.newer, piece.older):
             return False
     for side in (sides.old, sides.new):
         if limits.has_few(side, link.after, link.before):
             return False
-    mean_before = mean_of(scores.matrix(link.before, FIRST).scores(scores.run))
+    mean_before = mean_of(scores.matrix(link.before, FIRST_READING).scores(scores.run))
     distance = abs(mean_of(sides.new) - mean_of(sides.old))
     return distance <= limits.allowed(mean_before) + ROUNDING
 
@@ -323,8 +323,8 @@ def change_facts(sides: LinkSides, scores: RunScores, cache: ScoreCache) -> dict
     Each night's mean is under its own judgments.
     """
     link = sides.link
-    before = scores.matrix(link.before, FIRST).scores(scores.run)
-    after = scores.matrix(link.after, FIRST).scores(scores.run)
+    before = scores.matrix(link.before, FIRST_READING).scores(scores.run)
+    after = scores.matrix(link.after, FIRST_READING).scores(scores.run)
     # More queries may have been seen since the sides were computed.
     new = padded(sides.new, len(after), np.nan)
     is_new = np.isnan(new) & ~np.isnan(after)

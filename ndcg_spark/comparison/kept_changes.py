@@ -5,7 +5,7 @@ from typing import Any
 
 from ndcg_spark.comparison.chain import change_facts, run_scores
 from ndcg_spark.comparison.matrix import Metric
-from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.readings import FIRST_READING
 from ndcg_spark.comparison.references import Link
 from ndcg_spark.comparison.sources import ScoreCache
 from ndcg_spark.errors import InputError, StorageError
@@ -25,7 +25,7 @@ def facts_of_copies(
             if metric not in scores.source(night).metrics:
                 return None
         of_run = run_scores(run, metric, after, scores)
-        sides = of_run.sides(Link(before, after), FIRST)
+        sides = of_run.sides(Link(before, after), FIRST_READING)
         return None if sides is None else change_facts(sides, of_run, scores)
     except (InputError, StorageError):
         # The nights are still drawn, in two lines.

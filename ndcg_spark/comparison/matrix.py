@@ -299,6 +299,7 @@ def mean_matrix(matrices: Iterable[ScoreMatrix], tonight: ScoreMatrix) -> ScoreM
         newest = matrix
         # A night may have queries that earlier nights do not have; they are not judged tonight.
         known = padded(hashes, len(tonight.queries), 0)
+        # A hash that is not tonight's is replaced by that of each later night.
         hashes = np.where(known == tonight.hashes(), known, matrix.hashes())
         has_tonights = (matrix.hashes() == tonight.hashes())[:n]
         for run in matrix.runs:
@@ -351,10 +352,10 @@ def _known_rows(
 
 def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slice]:
     """A dataset's slices by attribute and value, including queries without a value."""
-    table, query = _known_rows(attributes, dataset, queries)
+    table, query_of_row = _known_rows(attributes, dataset, queries)
     for attribute in sorted(attributes["attribute"].unique().to_pylist()):
         is_own = np.asarray(pc.equal(table["attribute"], attribute))
-        own_queries = query[is_own]
+        own_queries = query_of_row[is_own]
         values = table["value"].filter(pa.array(is_own)).combine_chunks().dictionary_encode()
         number_of_value = {}
         for number, value in enumerate(values.dictionary.to_pylist()):
@@ -363,8 +364,9 @@ def masks(attributes: pa.Table, dataset: str, queries: Queries) -> Iterator[Slic
         without_value = np.ones(len(queries), np.bool_)
         without_value[own_queries] = False
         for value in sorted(number_of_value):
+            has_value = value_of_row == number_of_value[value]
             mask = np.zeros(len(queries), np.bool_)
-            mask[own_queries[value_of_row == number_of_value[value]]] = True
+            mask[own_queries[has_value]] = True
             if value == NO_VALUE:
                 without_value |= mask
             else:

@@ -20,7 +20,7 @@ from ndcg_spark.convention.measures import JUDGED_RATE
 from ndcg_spark.reference import discounts, unjudged_gain
 
 #: The convention's own reading, and the one in which unjudged documents are like judged ones.
-FIRST, SECOND = 1, 2
+FIRST_READING, SECOND_READING = 1, 2
 
 #: The measures that have a second reading, with the columns that it is computed from.
 COLUMNS: Mapping[str, tuple[str, ...]] = {

@@ -21,8 +21,8 @@ from ndcg_spark.comparison.matrix import (
 )
 from ndcg_spark.comparison.readings import (
     COLUMNS,
-    FIRST,
-    SECOND,
+    FIRST_READING,
+    SECOND_READING,
     judged_rates,
     second_reading,
 )
@@ -116,7 +116,7 @@ class ScoreSource:
         queries: Queries,
         metric: Metric,
         runs: Collection[str] | None = None,
-        reading: int = FIRST,
+        reading: int = FIRST_READING,
         judgments: str | None = None,
     ) -> ScoreMatrix:
         """The scores by a measure at a cutoff, by default in the convention's own reading.
@@ -130,7 +130,7 @@ class ScoreSource:
         if judgments is not None and isinstance(self.rows, Night):
             name = f"a copy of {self.rows}"
             batches = _copied_batches(self.rows, judgments, metric)
-            if reading == SECOND:
+            if reading == SECOND_READING:
                 batches = _in_second_reading(self.rows, batches, metric)
         else:
             batches = self._published_batches(metric, chosen, reading)
@@ -158,7 +158,7 @@ class ScoreSource:
             batches = list(self.rows.select(columns).to_batches())
         if measure in CATALOG_COLUMNS:
             return _with_equal_judgments(batches)
-        if reading == SECOND and isinstance(self.rows, Night):
+        if reading == SECOND_READING and isinstance(self.rows, Night):
             return _in_second_reading(self.rows, batches, metric)
         return batches
 
@@ -175,7 +175,7 @@ class ScoreSource:
             "baseline_night": baseline_night,
             "baseline_nights": baseline_nights,
             "side": None,
-            "reading": FIRST,
+            "reading": FIRST_READING,
         }
 
 
@@ -183,7 +183,7 @@ def _columns_of(measure: str, reading: int) -> Sequence[str]:
     """The columns of QUERY_SCORES that a measure is read or computed from."""
     if measure == JUDGED_RATE:
         return ["judged"]
-    return COLUMNS[measure] if reading == SECOND else [measure]
+    return COLUMNS[measure] if reading == SECOND_READING else [measure]
 
 
 def _with_equal_judgments(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -282,7 +282,7 @@ class ScoreCache:
         self,
         night: Night,
         metric: Metric,
-        reading: int = FIRST,
+        reading: int = FIRST_READING,
         judgments: str | None = None,
     ) -> ScoreMatrix:
         """A night's scores, by default under its own judgments.
@@ -354,7 +354,7 @@ def published_rows(
     rows = []
     for row in read_rows([night], "comparisons", where=where).to_pylist():
         is_weighted = row["weight_effective_n"] is not None
-        if not is_weighted and row["side"] == side and row["reading"] == FIRST:
+        if not is_weighted and row["side"] == side and row["reading"] == FIRST_READING:
             rows.append(row)
     return sorted(rows, key=row_order)
 
@@ -394,27 +394,33 @@ def both_sides(
     key = _key(baseline, tonight, scores) | {"side": side}
     pairs = _pairs(baseline, tonight, metric, scores)
     own = scores.matrix(tonight, metric, judgments=judgments)
-    theirs = own
     if baseline.nights:
         nights = _measured_nights(baseline, metric, scores)
         theirs = _baseline_scores(nights, own, metric, scores, judgments)
+    else:
+        # The baseline is one of tonight's runs.
+        theirs = own
     return Sides(own, theirs, metric, key, pairs)
 
 
 def compared_numbers(
     baseline: Baseline, tonight: Night, metric: Metric, scores: ScoreCache
 ) -> list[dict[str, Any]]:
-    """The COMPARISONS rows for a measure of runs, against the mean of a baseline's nights.
+    """The COMPARISONS rows for a measure of runs, against a run or the mean of a baseline's nights.
 
     StorageError if means cannot be read.
     """
     own = run_numbers(scores.mean_rows(tonight), metric)
-    theirs: Mapping[str, Any] = own
+    theirs: Mapping[str, Any]
     if baseline.nights:
         nights = _measured_nights(baseline, metric, scores)
         theirs = mean_numbers([run_numbers(scores.mean_rows(night), metric) for night in nights])
+    else:
+        # The baseline is one of tonight's runs.
+        theirs = own
     key = _key(baseline, tonight, scores)
-    return rows_of_runs(own, theirs, metric, key, _pairs(baseline, tonight, metric, scores))
+    pairs = _pairs(baseline, tonight, metric, scores)
+    return rows_of_runs(own, theirs, metric, key, pairs)
 
 
 def _key(baseline: Baseline, tonight: Night, scores: ScoreCache) -> dict[str, Any]:

@@ -290,11 +290,19 @@ def _check_results(
     if judgments is not None:
         judged_queries = judgments.select(*query_key(judgments.columns)).distinct()
     skipping = _skipping(results, judged_queries, sum(judged.values()), checks)
+    # With 0 files, ranks are not compared with scores.
+    files = 0
     # Row numbers are not ranks by which a list was sorted.
-    has_ranks = checks.has_ranks_beside_scores and not results.rows_are_documents
-    files = max(1, len(results.files)) if has_ranks else 0
+    if checks.has_ranks_beside_scores and not results.rows_are_documents:
+        files = max(1, len(results.files))
     counts, lists = scan.count_results(
-        table, reason, judged_queries, results.batches, files, skipping, results.materialize
+        table,
+        reason,
+        judged_queries,
+        results.batches,
+        files=files,
+        skipping=skipping,
+        materialize=results.materialize,
     )
     cut = None
     if isinstance(skipping, Pruning):
@@ -325,14 +333,17 @@ def _skipping(
     if results.without:
         # A list that loses documents needs results from below the deepest cutoff.
         return None
+    table = results.table
     rows = _rows_for_floors(results)
-    columns = results.table.columns
     plan = plan_skipping(
-        checks.convention, checks.cutoffs, columns, rows, queries, checks.needs_all_lists
+        checks.convention, checks.cutoffs, table.columns, rows, queries, checks.needs_all_lists
     )
-    if not isinstance(plan, Floors) or judged_queries is None or checks.needs_all_lists:
+    if judged_queries is None or checks.needs_all_lists:
         return plan
-    return None if _is_mostly_unjudged(results.table, rows, judged_queries, queries) else plan
+    if isinstance(plan, Floors) and _is_mostly_unjudged(table, rows, judged_queries, queries):
+        # Removing the results of unjudged queries is enough.
+        return None
+    return plan
 
 
 def _rows_for_floors(results: Source) -> int:

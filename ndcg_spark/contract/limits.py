@@ -688,11 +688,13 @@ def _about_fragments(runs: Sequence[RunCounts]) -> Iterator[Notice]:
     fragments = []
     for run in runs:
         is_of_one_query = run.judged_queries + run.unjudged_queries == 1
-        is_cut = run.rows == 1 < largest.rows and largest.run.startswith(run.run)
+        has_one_row = run.rows == 1 and largest.rows > 1
+        is_cut = has_one_row and largest.run.startswith(run.run)
         if is_of_one_query and (is_cut or largest.rows >= _MANY_TIMES * run.rows):
             fragments.append(run)
-    for run in fragments[:1]:
-        counts = f"it has {run.rows:,} result(s), and run={largest.run} has {largest.rows:,}"
+    if fragments:
+        example = fragments[0]
+        counts = f"it has {example.rows:,} result(s), and run={largest.run} has {largest.rows:,}"
         advice = f"{counts}; it may be the name of another run, cut off or misspelt"
         yield from _about(fragments, "have results for only one query", Do(words=advice))
 

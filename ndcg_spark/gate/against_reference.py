@@ -28,7 +28,7 @@ from ndcg_spark.comparison.chain import (
 )
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, comparison_rows
 from ndcg_spark.comparison.matrix import Metric, masks, mean_matrix, padded, weight_vector
-from ndcg_spark.comparison.readings import FIRST, SECOND, has_second_reading
+from ndcg_spark.comparison.readings import FIRST_READING, SECOND_READING, has_second_reading
 from ndcg_spark.comparison.references import (
     Reference,
     accepted_reference,
@@ -184,9 +184,9 @@ class ReferenceScores:
         unreached = _cannot_reach(baseline, reference, usable, question.run)
         if usable is None or unreached:
             return BesideReference(refused=unreached)
-        rows = self._rows(usable, question, FIRST)
+        rows = self._rows(usable, question, FIRST_READING)
         if has_second_reading(question.measure):
-            rows = rows + self._rows(usable, question, SECOND)
+            rows = rows + self._rows(usable, question, SECOND_READING)
         return BesideReference(tuple(rows), usable)
 
     def _damaged_log(self, baseline: Baseline, reference: Reference) -> NotComparable | None:
@@ -209,7 +209,7 @@ class ReferenceScores:
         of_run = with_comparable_nights(of_run, self.tonight, question.metric)
         own = Reference(of_run.nights)
         if question.measure not in RUN_COLUMNS:
-            return BesideReference(tuple(self._paired_rows(own, question, FIRST)), own)
+            return BesideReference(tuple(self._paired_rows(own, question, FIRST_READING)), own)
         rows = self._numbers_of_runs(of_run, question.metric)
         return BesideReference(tuple(row for row in rows if row["run"] == question.run), own)
 

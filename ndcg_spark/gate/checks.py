@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ndcg_spark.comparison.baselines import ITSELF, Baseline, NotComparable
 from ndcg_spark.comparison.differences import NO_SHARED_QUERIES
-from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.readings import FIRST_READING
 from ndcg_spark.comparison.references import Reference
 from ndcg_spark.convention.measures import JUDGED_RATE
 from ndcg_spark.gate.against_reference import (
@@ -33,7 +33,7 @@ class Part(NamedTuple):
     row: Row | None
     refused: NotComparable | None = None
     side: str | None = None
-    reading: int = FIRST
+    reading: int = FIRST_READING
 
 
 class Case(NamedTuple):
@@ -60,12 +60,12 @@ class Case(NamedTuple):
 
     @property
     def first_parts(self) -> list[Part]:
-        return [part for part in self.parts if part.reading == FIRST]
+        return [part for part in self.parts if part.reading == FIRST_READING]
 
     @property
     def second_parts(self) -> list[Part]:
         """The comparisons in the second reading; empty if one of them cannot be computed."""
-        second = [part for part in self.parts if part.reading != FIRST]
+        second = [part for part in self.parts if part.reading != FIRST_READING]
         return [] if any(part.refused for part in second) else second
 
     @property
@@ -217,7 +217,7 @@ def _reference_case(checked: _CheckedRun, baseline: Baseline, references: Refere
     for row in chained.rows:
         refusal = _few_or_unpaired(checked, row)
         parts.append(Part(row, refusal, row["side"], row["reading"]))
-    has_first_reading = any(part.reading == FIRST for part in parts)
+    has_first_reading = any(part.reading == FIRST_READING for part in parts)
     if not has_first_reading:
         # Every case has a part in the first reading, which is its main one.
         why = chained.refused or _no_query_has_value(checked, chained)

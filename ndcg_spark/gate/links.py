@@ -5,7 +5,7 @@ from typing import Any
 
 from ndcg_spark.comparison.chain import change_facts, run_scores
 from ndcg_spark.comparison.matrix import Metric
-from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.readings import FIRST_READING
 from ndcg_spark.comparison.references import newest_link
 from ndcg_spark.convention.measures import JUDGED_RATE
 from ndcg_spark.errors import InputError, StorageError
@@ -42,7 +42,7 @@ def _facts_of_run(inputs: GateInputs, run: str) -> Iterator[dict[str, Any]]:
         if metric not in metrics:
             continue
         of_run = run_scores(run, metric, inputs.tonight, scores)
-        sides = of_run.sides(link, FIRST)
+        sides = of_run.sides(link, FIRST_READING)
         if sides is not None:
             yield change_facts(sides, of_run, scores)
 

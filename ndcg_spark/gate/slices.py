@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import larger_p
 from ndcg_spark.comparison.matrix import MOST_VALUES
-from ndcg_spark.comparison.readings import FIRST, SECOND, has_second_reading
+from ndcg_spark.comparison.readings import FIRST_READING, SECOND_READING, has_second_reading
 from ndcg_spark.comparison.statistics import adjusted
 from ndcg_spark.convention.measures import JUDGED_RATE, measure_at
 from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
@@ -173,8 +173,8 @@ def _reference(baselines: Sequence[Baseline]) -> Baseline:
 
 def _of_both_readings(beside: BesideReference, question: Question) -> list[Row]:
     """The rows against the accepted night, if both readings have enough queries."""
-    first = beside.of_reading(FIRST)
-    second = beside.of_reading(SECOND)
+    first = beside.of_reading(FIRST_READING)
+    second = beside.of_reading(SECOND_READING)
     if not first or not has_second_reading(question.measure) or len(first) != len(second):
         return []
     return _large_enough([*first, *second], question)
@@ -219,7 +219,7 @@ def _candidate_of_rows(
     check: CheckConfig, question: Question, rows: Sequence[Mapping[str, Any]], against: str
 ) -> _Candidate:
     """A slice's change, from the comparisons that decide it together."""
-    first_reading = [row for row in rows if row["reading"] == FIRST]
+    first_reading = [row for row in rows if row["reading"] == FIRST_READING]
     difference = statistics.fmean(row["difference"] for row in first_reading)
     allowed = _TIMES * check.allowed(first_reading[-1]["baseline_mean"])
     is_beyond = all(row["difference"] < -allowed for row in rows)

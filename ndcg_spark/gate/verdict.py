@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.readings import FIRST_READING
 from ndcg_spark.convention.measures import CATALOG_COLUMNS
 from ndcg_spark.errors import DONE, GATE_FAILED, NO_VERDICT
 from ndcg_spark.gate.checked_mean import checked_mean
@@ -297,7 +297,7 @@ def side_changes(sides: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     changes = {}
     for side in sides:
         is_known = side["side"] is not None and side["difference"] is not None
-        if is_known and side["reading"] == FIRST:
+        if is_known and side["reading"] == FIRST_READING:
             changes[side["side"]] = side["difference"]
     return changes
 

@@ -352,29 +352,30 @@ def valid_lines(block: bytes) -> tuple[bytes, list[str]]:
 def with_numbers(
     columns: Mapping[str, pa.ChunkedArray], lines: Iterable[str], labels: Collection[str] = ()
 ) -> dict[str, pa.ChunkedArray]:
-    """Return the columns with numbers parsed, and LINE for rows with an invalid number.
+    """Return the columns with numbers parsed, and LINE and UNREAD_GRADE for invalid numbers.
 
     Grades that are `labels` remain text. An unknown label is then treated like a field that is not
     a number.
     """
     typed = dict(columns)
-    masks = []
+    invalid: dict[str, pa.ChunkedArray] = {}
     for name in NUMBERS:
         if name not in columns:
             continue
         typed[name], is_no_number = _as_number(name, columns[name], labels)
-        if is_no_number is None:
-            continue
-        masks.append(is_no_number)
-        if name == "relevance" and not labels:
-            texts = columns[name].cast(pa.string())
-            typed[UNREAD_GRADE] = compute.if_else(is_no_number, texts, None)
-    if masks:
-        is_wrong = functools.reduce(compute.or_, masks)
-        all_lines = pa.chunked_array([[*lines]], pa.string())
-        # A row over several lines has no single line to show.
-        if len(all_lines) == len(is_wrong):
-            typed[LINE] = compute.if_else(is_wrong, all_lines, None)
+        if is_no_number is not None:
+            invalid[name] = is_no_number
+    if not invalid:
+        return typed
+    # With labels, the grades are still there as text.
+    if "relevance" in invalid and not labels:
+        texts = columns["relevance"].cast(pa.string())
+        typed[UNREAD_GRADE] = compute.if_else(invalid["relevance"], texts, None)
+    is_wrong = functools.reduce(compute.or_, invalid.values())
+    all_lines = pa.chunked_array([[*lines]], pa.string())
+    # A row over several lines has no single line to show.
+    if len(all_lines) == len(is_wrong):
+        typed[LINE] = compute.if_else(is_wrong, all_lines, None)
     return typed
 
 

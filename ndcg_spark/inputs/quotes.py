@@ -340,14 +340,18 @@ def _lines_to_look_at(block: bytes, separator: str, all_quotes: bool) -> list[in
         return np.flatnonzero(counts).tolist()
     # The first quote of a line begins a field, the second one ends it, and so on.
     is_ending = np.arange(len(quotes)) % 2 == 1
-    if (before & 1).any():
-        is_ending ^= np.repeat(before[:-1] % 2 == 1, counts)
+    # On a line after an odd number of quotes, these positions are shifted by one.
+    is_shifted = before[:-1] % 2 == 1
+    if is_shifted.any():
+        is_ending ^= np.repeat(is_shifted, counts)
     is_edge = np.zeros(256, bool)
     is_edge[[ord(separator), ord("\n")]] = True
     # The character before a quote that begins a field, and after a quote that ends one.
     outside = codes[np.where(is_ending, quotes + 1, quotes - 1)]
+    inside_fields = quotes[~is_edge[outside]]
     needs_look = counts % 2 == 1
-    needs_look[np.searchsorted(ends, quotes[~is_edge[outside]]) - 1] = True
+    lines_of_these = np.searchsorted(ends, inside_fields) - 1
+    needs_look[lines_of_these] = True
     return np.flatnonzero(needs_look).tolist()
 
 

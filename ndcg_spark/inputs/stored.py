@@ -342,18 +342,7 @@ def _plain_copy(
     in_order = reshape is not None and reshape.positions is not None
 
     def to_table(batch: pa.RecordBatch, file: File) -> pa.Table:
-        for ours, theirs in shape.in_both.items():
-            refuse_other_value(batch[theirs], ours, theirs, file)
-        given = {name: value for name, value in file.partition if name in schema.names}
-        with reading(file.path):
-            columns = {}
-            for name in batch.schema.names:
-                column = batch[name]
-                # A folder's column replaces a column of the same name.
-                if name not in given:
-                    column = as_type(column, schema.field(name).type)
-                columns[name] = column
-            table = complete_table(columns, len(batch), given, schema)
+        table = _batch_as_table(batch, file, shape, schema)
         return table if reshape is None else reshape.table(table, file)
 
     def batches(file: File) -> Iterator[pa.RecordBatch]:
@@ -365,6 +354,22 @@ def _plain_copy(
     if reshape is not None:
         written = reshape.table(schema.empty_table(), files[0]).schema
     return write_copy(files, batches, to_table, written, engine.scratch, in_order=in_order)
+
+
+def _batch_as_table(batch: pa.RecordBatch, file: File, shape: Shape, schema: pa.Schema) -> pa.Table:
+    """Return a batch of a file with the types of the schema and the columns of its folders."""
+    for ours, theirs in shape.in_both.items():
+        refuse_other_value(batch[theirs], ours, theirs, file)
+    of_folders = {name: value for name, value in file.partition if name in schema.names}
+    with reading(file.path):
+        columns = {}
+        for name in batch.schema.names:
+            column = batch[name]
+            # A folder's column replaces a column of the same name.
+            if name not in of_folders:
+                column = as_type(column, schema.field(name).type)
+            columns[name] = column
+        return complete_table(columns, len(batch), of_folders, schema)
 
 
 def _refuse_times(schema: pa.Schema, origin: str) -> None:

@@ -143,20 +143,21 @@ class _ReadingSearch:
 
     def exact(self) -> FoundConvention | None:
         """The convention that gives every score, if the search finds it."""
-        while True:
-            new_rows: list[Compared] = []
-            # Conventions that give the scores of the compared lists.
-            for trial in self.search.exact():
-                compared = self._compared_on_all(trial)
-                differing = [row for row in compared if row.differs]
-                if not differing:
-                    return self._exact_result(trial, compared)
-                new_rows = self._not_in_sample(differing)
-                if new_rows or self.search.deadline.is_over():
-                    break
-            if not new_rows or self.search.deadline.is_over():
+        # Conventions that give the scores of the compared lists.
+        trials = self.search.exact()
+        while trials:
+            trial = trials.pop(0)
+            compared = self._compared_on_all(trial)
+            differing = [row for row in compared if row.differs]
+            if not differing:
+                return self._exact_result(trial, compared)
+            if self.search.deadline.is_over():
                 return None
-            self._add_lists(new_rows)
+            new_rows = self._not_in_sample(differing)
+            if new_rows:
+                self._add_lists(new_rows)
+                trials = self.search.exact()
+        return None
 
     def _add_lists(self, rows: Iterable[Compared]) -> None:
         """Add the lists of these scores to the sample, and start a new search."""

@@ -213,13 +213,15 @@ def datasets_left_out(nights: Sequence[Night], date: str, dataset: str | None = 
 
     None if there are no such datasets, or if a `dataset` was named.
     """
+    if dataset is not None:
+        return None
     last_dates: dict[str, str] = {}
     for night in sorted(nights):
         if night.evaluated_on < date:
             last_dates[night.dataset] = night.evaluated_on
     present = datasets_of_date(nights, date)
     absent = [name for name in last_dates if name not in present]
-    if dataset is not None or not absent:
+    if not absent:
         return None
     example = f"{absent[0]} (its last night is {last_dates[absent[0]]})"
     left_out = f"{len(absent)} dataset(s) have no night on {date} and are left out, e.g. {example}"
@@ -389,23 +391,30 @@ def read_night_batches(
         day = pa.scalar(night.evaluated_on).cast(pa.date32())
         # The values of the columns that the paths contain.
         key = (pc.field("evaluated_on") == day) & (pc.field("evaluation_id") == night.evaluation_id)
-        system, files = night.store.system, night.files(table)
+        system = night.store.system
+        files = night.files(table)
         fragments = []
         for path, file in files.items():
             fragments.append(parquet.make_fragment(path, system, key, file_size=file["bytes"]))
-        wanted = {"dataset": [night.dataset], **(where or {})}
-        conditions = []
-        for column, values in wanted.items():
-            typed = pa.array(values, schema.field(column).type)
-            conditions.append(pc.field(column).isin(typed))
+        rows = ds.FileSystemDataset(fragments, schema, parquet, system)
+        condition = _condition({"dataset": [night.dataset], **(where or {})}, schema)
         with _reading(night, table):
             night.store.refuse_changed(files)
-            yield from ds.FileSystemDataset(fragments, schema, parquet, system).to_batches(
+            yield from rows.to_batches(
                 columns=list(columns),
-                filter=functools.reduce(operator.and_, conditions),
+                filter=condition,
                 fragment_readahead=night.store.at_once,
                 batch_readahead=4,
             )
+
+
+def _condition(where: Where, schema: pa.Schema) -> pc.Expression:
+    """The rows that have one of the given values in each of these columns."""
+    conditions = []
+    for column, values in where.items():
+        typed = pa.array(values, schema.field(column).type)
+        conditions.append(pc.field(column).isin(typed))
+    return functools.reduce(operator.and_, conditions)
 
 
 def refuse_changed_nights(nights: Iterable[Night]) -> None:

@@ -269,7 +269,10 @@ def judge_documents(page: NightPage) -> Sentence | None:
 def judge_alike(page: NightPage) -> Sentence | None:
     """Runs with a judged rate that is far from the judged rate of their baseline."""
     rates = _rates_apart(page)
-    if not rates or not page.output or judge_documents(page) is not None:
+    if not rates or not page.output:
+        return None
+    if judge_documents(page) is not None:
+        # One request for judgments is enough.
         return None
     runs = largest_gaps(rates)
     shares = []
@@ -280,10 +283,13 @@ def judge_alike(page: NightPage) -> Sentence | None:
         commands.append(_judge_next(page, run))
     # All runs are compared with the same rate.
     _, before = rates[runs[0]]
+    _, cutoff = page.metric
+    own_shares = joined(shares)
+    of_baseline = marked("judged down to rank {}: {} for the baseline", cutoff, share(before))
     text = "Have the unjudged documents of {} judged, because the difference may come from them "
-    text += "(judged down to rank {}: {} for the baseline, but {}): {}"
-    values = (joined(map(name_markup, runs)), page.metric[1], share(before), joined(shares))
-    return sentence("judge_alike", text, *values, joined(commands, ", "))
+    text += "({}, but {}): {}"
+    names = joined(map(name_markup, runs))
+    return sentence("judge_alike", text, names, of_baseline, own_shares, joined(commands, ", "))
 
 
 def _rates_apart(page: NightPage) -> dict[str, Rates]:

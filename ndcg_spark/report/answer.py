@@ -175,9 +175,10 @@ def headline_of(page: NightPage) -> Sentence:
     if abs(row["difference"]) < _SMALLEST / 2:
         size = f"less than {score(_SMALLEST)}"
     way = "down" if row["difference"] < 0 else "up"
-    numbers = (score(row["mean"]), way, size, score(row["baseline_mean"]))
-    text = "{}: {}, {} {} from {}{}."
-    return sentence(conclusion.kind, text, conclusion.text, *numbers, _since_in_words(page))
+    mean = score(row["mean"])
+    change = marked("{}, {} {} from {}", mean, way, size, score(row["baseline_mean"]))
+    since = _since_in_words(page)
+    return sentence(conclusion.kind, "{}: {}{}.", conclusion.text, change, since)
 
 
 def _not_compared(page: NightPage) -> Sentence:

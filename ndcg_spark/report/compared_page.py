@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ndcg_spark.comparison.chain import RunScores, chain
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, slice_causes
 from ndcg_spark.comparison.matrix import padded, read_attributes
-from ndcg_spark.comparison.readings import FIRST
+from ndcg_spark.comparison.readings import FIRST_READING
 from ndcg_spark.comparison.references import Reference
 from ndcg_spark.comparison.sources import (
     NoCopyError,
@@ -313,7 +313,7 @@ def _compare_chains(
         # Without a link, no change of judgments was crossed.
         if found.reference is None or not found.reference.links:
             continue
-        known = [row for row in found.of_reading(FIRST) if row["difference"] is not None]
+        known = [row for row in found.of_reading(FIRST_READING) if row["difference"] is not None]
         if known:
             chains[run] = found.reference
             counts = _query_counts(_chain_changes(run, shown, cache, found.reference))
@@ -355,7 +355,7 @@ def _chain_changes(
 
     Each change of judgments adds the mean of its two sides.
     """
-    found = chain(reference, shown.night, RunScores(run, shown.metric, cache), FIRST)
+    found = chain(reference, shown.night, RunScores(run, shown.metric, cache), FIRST_READING)
     if found is None:
         raise NoCopyError("a copy has disappeared")
     # More queries may have been seen since the differences were computed.

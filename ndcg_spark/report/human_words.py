@@ -45,13 +45,14 @@ def judged_by_people(estimate: HumanEstimate) -> Sentence:
     own = estimate.corrected
     kind = kind_of(estimate)
     grades = f"Human grades for {count(own.graded, 'document')}"
-    run, than = name_markup(estimate.pair.run), _than(estimate)
+    run = name_markup(estimate.pair.run)
+    than = _than(estimate)
     by_judge = difference(own.machine)
     interval = _interval_in_words(estimate)
     if kind in _SAID:
-        way = "lower" if own.difference < 0 else "higher"
-        values = (score(abs(own.difference)), marked("{}{}", way, than))
-        return sentence(kind, _SAID[kind], grades, run, *values, interval, by_judge)
+        size = score(abs(own.difference))
+        way = marked("{}{}", "lower" if own.difference < 0 else "higher", than)
+        return sentence(kind, _SAID[kind], grades, run, size, way, interval, by_judge)
     text = _DOUBTED if kind == "doubted" else _UNDECIDED
     by_people = difference(own.difference)
     return sentence(kind, text, grades, run, than, by_people, interval, by_judge)

@@ -387,9 +387,10 @@ def _acknowledgements(nights: Sequence[Night]) -> list[Markup]:
     """The acknowledgements that may apply to the next night."""
     found = []
     for known in acknowledged_now(nights):
-        text = "{}: the loss of {} is acknowledged until {}: {}"
-        dates = (day(known.night.evaluated_on), day(known.until))
-        found.append(marked(text, name_markup(known.night.dataset), *dates, known.reason))
+        dataset = name_markup(known.night.dataset)
+        loss = marked("{}: the loss of {}", dataset, day(known.night.evaluated_on))
+        text = "{} is acknowledged until {}: {}"
+        found.append(marked(text, loss, day(known.until), known.reason))
     return found
 
 

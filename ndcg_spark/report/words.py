@@ -274,10 +274,10 @@ def cause(page: "NightPage") -> Sentence | None:
     if row is None or slice_ is None:
         return None
     what = change_in_words(page, row["difference"])
-    text = "{} of the {} comes from the {:,} of {:,} queries with {}."
-    counts = (slice_["queries"], slice_["of_queries"])
     most = part(slice_["share"]).capitalize()
-    return sentence("cause", text, most, what, *counts, slice_name(slice_))
+    queries = marked("{:,} of {:,} queries", slice_["queries"], slice_["of_queries"])
+    text = "{} of the {} comes from the {} with {}."
+    return sentence("cause", text, most, what, queries, slice_name(slice_))
 
 
 def _is_explained(page: "NightPage") -> bool:

@@ -206,15 +206,16 @@ class ArrayScorer:
         return self._as_lists(order, gain[order], convention)
 
     def _as_lists(self, order: Whole, gain: Floats, convention: Convention) -> _Lists:
-        """Return the gains of documents in this order as a table."""
+        """Return the lists of documents in this order, which have these gains."""
         at = self._at[order]
         lengths = np.bincount(at, minlength=len(self._lists))
         of_documents = _as_table(at, gain, lengths)
-        if convention.ties != "average" or not len(order):
-            return _Lists(of_documents, of_documents, lengths)
-        group = _groups(at, self._keys(convention)[order])
-        means = np.bincount(group, gain) / np.bincount(group)
-        return _Lists(of_documents, _as_table(at, means[group], lengths), lengths)
+        at_ranks = of_documents
+        if convention.ties == "average" and len(order):
+            group = _groups(at, self._keys(convention)[order])
+            means = np.bincount(group, gain) / np.bincount(group)
+            at_ranks = _as_table(at, means[group], lengths)
+        return _Lists(of_documents, at_ranks, lengths)
 
     def _keys(self, convention: Convention) -> Floats:
         """Return the keys by which lists are sorted, ascending."""

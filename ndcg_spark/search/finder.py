@@ -124,7 +124,7 @@ class Search:
         return sorted(distinct, key=self._complexity)
 
     def _complexity(self, trial: Trial) -> tuple[int, int, int]:
-        """Return a sort key: the nearest to `standard` first, then with the likeliest cutoff."""
+        """Return a sort key: the nearest to `standard`, the likeliest cutoff, the usual values."""
         cutoffs = list(self.space.cutoffs)
         return (
             self.space.distance(trial.convention),

@@ -71,7 +71,7 @@ def _add_date(means: MacroMeans, rows: Sequence[Row], absent: Collection[str]) -
     datasets = sorted({row["dataset"] for row in rows}.union(absent))
     if len(datasets) < 2:
         return
-    examples = list(_by_convention(rows).values())
+    examples = _example_of_each_convention(rows)
     if len(examples) > 1:
         means.sentences.append(_conventions_differ(examples[0], examples[1]))
         return
@@ -90,14 +90,15 @@ def _add_date(means: MacroMeans, rows: Sequence[Row], absent: Collection[str]) -
         means.sentences.append(_runs_are_incomplete(incomplete, len(datasets)))
 
 
-def _by_convention(rows: Iterable[Row]) -> dict[str, Row]:
-    """A row for each convention, by its options: one convention may have several names."""
-    by_label = {row.get("convention"): row for row in rows}
-    examples = {}
-    for label, row in by_label.items():
-        options = "" if label is None else str(Convention.parse(label).options())
-        examples[options] = row
-    return examples
+def _example_of_each_convention(rows: Iterable[Row]) -> list[Row]:
+    """A row for each convention. Names of conventions with the same options are one convention."""
+    # Each name is parsed once, not in every row.
+    by_name = {row.get("convention"): row for row in rows}
+    by_options: dict[str, Row] = {}
+    for name, row in by_name.items():
+        options = "" if name is None else str(Convention.parse(name).options())
+        by_options[options] = row
+    return list(by_options.values())
 
 
 def _conventions_differ(one: Row, other: Row) -> str:

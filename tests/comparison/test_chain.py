@@ -26,7 +26,7 @@ from ndcg_spark.comparison.chain import (
     usable_reference,
 )
 from ndcg_spark.comparison.differences import ComparisonOptions, comparison_rows
-from ndcg_spark.comparison.readings import FIRST, has_second_reading, second_reading
+from ndcg_spark.comparison.readings import FIRST_READING, has_second_reading, second_reading
 from ndcg_spark.comparison.references import Link, Reference
 from ndcg_spark.comparison.sources import BOTH, ScoreCache, both_sides
 from ndcg_spark.comparison.statistics import total_of_pieces
@@ -46,7 +46,7 @@ def everything(queries):
 
 def row_of(made, side, scores, tonight, weights=None):
     """The row of a chain on all queries."""
-    matrix = scores.matrix(tonight, FIRST)
+    matrix = scores.matrix(tonight, FIRST_READING)
     queries = matrix.queries
     return chain_row(
         {}, made, side, matrix.scores("r"), everything(queries), weights, queries.buckets, 0.05
@@ -89,7 +89,7 @@ def test_within_one_set_of_judgments_a_chain_is_the_paired_difference(tmp_path, 
     *before, tonight = committed(str(tmp_path))
     cache = ScoreCache()
     scores = RunScores("r", METRIC, cache)
-    made = chain(Reference(tuple(before[:many])), tonight, scores, FIRST)
+    made = chain(Reference(tuple(before[:many])), tonight, scores, FIRST_READING)
     expected = compared_row(tuple(before[:many]), tonight, cache, weights=weights)
     for side in (HIGH, LOW):
         row = row_of(made, side, scores, tonight, weights)
@@ -114,7 +114,7 @@ def test_from_the_night_before_a_change_the_chain_is_both_sides_of_the_change(
     tonight = committed(str(tmp_path))[-1]
     cache = ScoreCache()
     scores = RunScores("r", METRIC, cache)
-    made = chain(Reference((first,), (Link(first, tonight),)), tonight, scores, FIRST)
+    made = chain(Reference((first,), (Link(first, tonight),)), tonight, scores, FIRST_READING)
     assert (len(made.links), made.pieces) == (1, ())
     sides = [compared_row((first,), tonight, cache, side, weights) for side in BOTH]
     lower, higher = sorted(sides, key=lambda row: row["difference"])
@@ -148,7 +148,7 @@ def test_a_chain_over_judgments_that_move_all_lists_alike_is_the_difference_of_t
     tonight = nights[-1]
     scores = RunScores("r", METRIC, ScoreCache())
     links = tuple(Link(nights[at], nights[at + 1]) for at in range(1, len(nights) - 1, 2))
-    made = chain(Reference((nights[0],), links), tonight, scores, FIRST)
+    made = chain(Reference((nights[0],), links), tonight, scores, FIRST_READING)
     assert (len(made.links), len(made.pieces)) == (changes, changes + 1)
     expected = stats.ttest_rel(levels[-1], levels[0])
     low, high = expected.confidence_interval(0.95)

@@ -17,7 +17,7 @@ from shops import DEPTH, LANGUAGES, RUNS, Judged, Shop
 from ndcg_spark.comparison.baselines import Baseline, Kind
 from ndcg_spark.comparison.differences import ComparisonOptions
 from ndcg_spark.comparison.matrix import Metric, Queries, ScoreMatrix
-from ndcg_spark.comparison.readings import SECOND
+from ndcg_spark.comparison.readings import SECOND_READING
 from ndcg_spark.comparison.sources import NoCopyError, ScoreCache, ScoreSource
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.gate.against_reference import BesideReference, Question, ReferenceScores
@@ -149,7 +149,7 @@ class ShopScores(ScoreCache):
         judged = self._shop.scores(at, number)
         runs = self._shop.runs(at)
         values = judged.ndcg
-        if reading == SECOND:
+        if reading == SECOND_READING:
             is_some = judged.share > 0
             values = np.where(is_some, values / np.where(is_some, judged.share, 1.0), 0.0)
             values[np.isnan(judged.ndcg)] = np.nan
