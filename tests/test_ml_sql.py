@@ -134,7 +134,7 @@ def test_tied_gains_are_averaged_down_to_the_cutoff(session):
     pairs = [(1, 4), (2, 1), (2, 3), (3, 9)]
     entries = [f"struct({first}D as first, {gain}D as gain)" for first, gain in pairs]
     listed = session.range(1).selectExpr(f"array({', '.join(entries)}) as listed")
-    averaged = listed.selectExpr(f"posexplode({ml_sql.averaged('listed', 3)}) as (at, gain)")
+    averaged = listed.selectExpr(f"posexplode({ml_sql.gains_of_ranks('listed', 3)}) as (at, gain)")
     assert_rows(averaged, (0, 4.0), (1, (1 + 3) / 2), (2, (1 + 3) / 2))
 
 
