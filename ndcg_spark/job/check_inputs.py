@@ -14,7 +14,7 @@ from ndcg_spark.contract.counting import check_lists, refuse_duplicates
 from ndcg_spark.contract.limits import refuse_category
 from ndcg_spark.convention.measures import NDCG_ONLY
 from ndcg_spark.engine import Engine, open_engine
-from ndcg_spark.errors import InputError, StorageError
+from ndcg_spark.errors import InputError, NdcgSparkError, StorageError
 from ndcg_spark.inputs.source_tables import read_judgments, read_results, without_broken
 from ndcg_spark.job.inputs import (
     Context,
@@ -58,13 +58,13 @@ def _checked(config: EvaluationConfig) -> Iterator[Context]:
             yield context
 
 
-def _fault_of_results(engine: Engine, config: EvaluationConfig) -> InputError | None:
+def _fault_of_results(engine: Engine, config: EvaluationConfig) -> NdcgSparkError | None:
     """What is wrong with the results, whatever the judgments are; None if nothing is."""
     try:
         results = results_source(engine, config)
         with translated_failures([results]):
             check_lists(results, config, prepare_lists(results, results.without, config.options))
-    except InputError as error:
+    except NdcgSparkError as error:
         return error
     return None
 

@@ -37,7 +37,7 @@ ACCEPTANCE, ACKNOWLEDGEMENT = "acceptance", "acknowledgement"
 #: The columns of EVALUATIONS whose text is JSON.
 JSON = EVALUATIONS.names[EVALUATIONS.names.index("options") :]
 #: The columns that a published row must have.
-_PUBLISHED = ("dataset", "evaluation_id", "number", "options", "configuration", "files")
+_PUBLISHED = ("dataset", "number", "options", "configuration", "files")
 _STATUSES = ("published", "refused", "failed")
 _STORED = pa.schema([field for field in EVALUATIONS if field.name != "evaluated_on"])
 _FILE = re.compile(rf"{LOG}/evaluated_on=([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})/[^/]+\.parquet")
@@ -248,20 +248,22 @@ def _whole_rows(store: Store, path: str) -> list[dict[str, Any]]:
     if not rows:
         raise ValueError("it has no rows")
     if checksum is None:
+        # Raises an exception for a value that its column cannot have.
+        rows = pa.Table.from_pylist(rows, _STORED).to_pylist()
         _refuse_unusable(rows)
     return rows
 
 
 def _refuse_unusable(rows: Sequence[Row]) -> None:
     """Raise an exception for rows that clearly no evaluation wrote."""
-    # Raises an exception for a value of a different type.
-    pa.Table.from_pylist(list(rows), _STORED)
     for row in rows:
         for name in JSON:
-            json.loads(row.get(name) or "{}")
-        if row.get("status") not in _STATUSES:
+            json.loads(row[name] or "{}")
+        if row["status"] not in _STATUSES:
             raise ValueError("the status is unknown")
-        lacking = [name for name in _PUBLISHED if row.get(name) is None]
+        if row["evaluation_id"] is None:
+            raise ValueError("evaluation_id is null")
+        lacking = [name for name in _PUBLISHED if row[name] is None]
         if row["status"] == "published" and lacking:
             raise ValueError(f"{lacking[0]} is null")
 

@@ -3,6 +3,7 @@
 import functools
 import io
 from types import SimpleNamespace
+from unittest import mock
 
 import pandas as pd
 import pytest
@@ -17,7 +18,9 @@ from ndcg_spark.errors import (
     DuplicatesError,
     EngineError,
     InputError,
+    UnreachableError,
 )
+from ndcg_spark.job import check_inputs
 from ndcg_spark.job.check_inputs import documents_to_judge
 from ndcg_spark.job.checked_lists import CheckedLists, counted_refusals
 from ndcg_spark.job.inputs import translated_failures
@@ -306,3 +309,15 @@ def test_a_check_reports_what_is_wrong_with_both_tables(configured, judged, retu
         checked(config)
     tables = [problem.sentence.split()[0].strip(":") for problem in refused.value.problems]
     assert tables == ["judgments", "results"][:problems]
+
+
+@pytest.mark.embedded
+def test_a_check_reports_judgments_even_if_the_storage_of_results_fails(configured, monkeypatch):
+    fault = UnreachableError("results: the storage does not answer")
+    monkeypatch.setattr(check_inputs, "results_source", mock.Mock(side_effect=fault))
+    with pytest.raises(InputError) as refused:
+        checked(configured({"qrels.txt": "q1 0 a x\n"}))
+    assert [problem.sentence.split(":")[0] for problem in refused.value.problems] == [
+        "judgments",
+        "results",
+    ]

@@ -37,6 +37,7 @@ ODD = {
     "a number as text": {"number": "1"},
     "a text for a truth value": {"is_baseline": "no"},
     "no id": {"evaluation_id": None},
+    "no id of a failed evaluation": {"status": "failed", "evaluation_id": None},
     "no dataset": {"dataset": None},
     "an unknown status": {"status": "publishd"},
     "broken JSON": {"options": '{"gain": '},
@@ -56,6 +57,16 @@ def test_a_row_that_no_evaluation_wrote_makes_its_date_unreadable(tmp_path, capl
     assert "by-hand.parquet" in caplog.text
     with pytest.raises(StorageError, match=r"by-hand\.parquet cannot be read"):
         select_nights(known, str(tmp_path), DATE)
+
+
+def test_a_text_that_a_program_wrote_as_bytes_is_a_text(tmp_path):
+    publish(str(tmp_path), "a", 0.1, date=BEFORE)
+    as_bytes = {
+        name: value.encode() if isinstance(value, str) else value
+        for name, value in hand_row().items()
+    }
+    write_by_hand(tmp_path / LOG / f"evaluated_on={DATE}", as_bytes)
+    assert [night.dataset for night in committed(str(tmp_path))] == ["web", "web"]
 
 
 @pytest.mark.parametrize(
