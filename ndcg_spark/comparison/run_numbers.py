@@ -104,12 +104,12 @@ def _comparison_columns(now: RunNumber, before: RunNumber) -> dict[str, Any]:
 
 def _difference(value: float, before: float) -> dict[str, Any]:
     """The difference of two numbers, and the conclusion."""
-    apart = value - before
-    row: dict[str, Any] = {"difference": apart}
-    if abs(apart) <= EQUAL * max(1.0, abs(before)):
+    difference = value - before
+    row: dict[str, Any] = {"difference": difference}
+    if abs(difference) <= EQUAL * max(1.0, abs(before)):
         row["conclusion"] = "same"
     else:
-        row["conclusion"] = "higher" if apart > 0 else "lower"
+        row["conclusion"] = "higher" if difference > 0 else "lower"
     if before:
-        row["relative_difference"] = apart / before
+        row["relative_difference"] = difference / before
     return row

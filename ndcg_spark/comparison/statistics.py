@@ -85,16 +85,16 @@ def largest_plausible(n: int, mean: float, half: float, alpha: float) -> float:
     return abs(mean) + float(stdtrit(n - 1, 1 - alpha)) * error
 
 
-def weighted_error(apart: Numbers, weights: Numbers) -> float:
+def weighted_error(differences: Numbers, weights: Numbers) -> float:
     """The standard error of the weighted mean of differences, as in weighted least squares with
     HC1.
     """
-    n = len(apart)
+    n = len(differences)
     if n < 2:
         return float("nan")
     total = float(np.sum(weights))
-    mean = np.sum(weights * apart) / total
-    squares = np.sum((weights * (apart - mean)) ** 2)
+    mean = np.sum(weights * differences) / total
+    squares = np.sum((weights * (differences - mean)) ** 2)
     return float(np.sqrt(n / (n - 1) * squares)) / total
 
 
