@@ -55,7 +55,7 @@ class NdcgSparkError(Exception):
     exit_code = BUG
     #: The kind of failure, for programs; the message is for people.
     code = "bug"
-    #: The table that the error is about, if `about` has set it.
+    #: The table that the error is about, if `about` or `fault_of` has set it.
     table = ""
     #: All problems, if it reports several.
     problems: Sequence[Notice] = ()
@@ -216,6 +216,16 @@ def about(table: str, origin: str = "") -> Iterator[None]:
             place = f"{table} ({origin})" if origin else table
             advice = None if error.advice is None else error.advice.about(table)
             error.args = (f"{place}: {error.sentence}", advice, error.option)
+        raise
+
+
+@contextlib.contextmanager
+def fault_of(table: str) -> Iterator[None]:
+    """A context whose errors are about a table that their sentences already name."""
+    try:
+        yield
+    except _OF_TABLES as error:
+        error.table = error.table or table
         raise
 
 

@@ -26,7 +26,7 @@ from ndcg_spark.contract.scan import (
 )
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine.sessions import is_classic
-from ndcg_spark.errors import about
+from ndcg_spark.errors import about, fault_of
 from ndcg_spark.inputs.batches import WHOLE, Batch
 from ndcg_spark.inputs.source_tables import Source
 from ndcg_spark.rules import RowTest
@@ -209,7 +209,8 @@ def check_tables(
 ) -> CheckedTables:
     """Return both tables without invalid rows. Raise InputError if the counts are refused."""
     excluded = see(results.without) if results.without else []
-    good, judged_counts, rejected = check_judgments(judgments, config, checks.judgments)
+    with fault_of(judgments.name):
+        good, judged_counts, rejected = check_judgments(judgments, config, checks.judgments)
     lists = _check_results(results, good, judged_counts.queries, config, checks.results)
     limits.refuse_unrelated(lists.counts, results.origin, good, lists.good)
     limits.refuse_gaps(

@@ -46,7 +46,7 @@ def _checked(config: EvaluationConfig) -> Iterator[Context]:
             context = read_inputs(engine, config)
         except InputError as error:
             other = None
-            if error.sentence.startswith("judgments"):
+            if error.table == "judgments":
                 other = _fault_of_results(engine, config)
             if other is None:
                 raise
