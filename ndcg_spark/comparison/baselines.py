@@ -389,14 +389,14 @@ def baseline_of_verdict(
     decided_by = _deciding_baseline(verdict)
     run = run or verdict.get("run")
 
-    # A sort key: the baseline that decided comes first, and the run's own nights.
-    def interest(entry: Mapping[str, Any]) -> tuple[bool, bool]:
-        is_other = entry["name"] != decided_by
-        is_of_others = not _is_entry_for(entry, run)
-        return is_other, is_of_others
+    def is_other(entry: Mapping[str, Any]) -> bool:
+        return bool(entry["name"] != decided_by)
 
+    entries = sorted(verdict.get("baselines", ()), key=is_other)
+    own = [entry for entry in entries if _is_entry_for(entry, run)]
     known = comparable_nights(night, nights)
-    for entry in sorted(verdict.get("baselines", ()), key=interest):
+    # A run that returned nothing has no nights of its own.
+    for entry in own or entries:
         baseline = _baseline_of_entry(entry, known)
         if baseline is not None:
             return baseline
@@ -410,17 +410,17 @@ def _is_entry_for(entry: Mapping[str, Any], run: str | None) -> bool:
 
 
 def baselines_beside(night: Night, nights: Iterable[Night], shown: Baseline) -> list[Baseline]:
-    """The gate's baselines of this name for the runs that have other good nights."""
-    if shown.name is None or shown.runs is None:
+    """The gate's baselines for the runs that have other good nights."""
+    if shown.runs is None:
         return []
     verdict = night.record["verdict"] or {}
     known = comparable_nights(night, nights)
     beside = []
     for entry in verdict.get("baselines", ()):
-        is_shown = entry.get("runs") == list(shown.runs)
-        if entry["name"] == shown.name and not is_shown:
+        # Only good nights differ between runs.
+        if entry.get("runs") not in (None, list(shown.runs)):
             baseline = _baseline_of_entry(entry, known)
-            if baseline is not None and baseline.name:
+            if baseline is not None:
                 beside.append(baseline)
     return beside
 
@@ -439,12 +439,12 @@ def _baseline_of_entry(entry: Mapping[str, Any], known: Iterable[Night]) -> Base
     kept = tuple(night for night in known if night.evaluated_on in dates)
     if not kept or len(kept) < len(dates):
         return None
-    if kept[-1].evaluation_id != entry["evaluation_id"]:
-        return Baseline(Kind.NIGHTS, nights=kept)
-    kind = Kind.GOOD if name == GOOD else Kind.NIGHTS
     runs = entry.get("runs")
     if runs is not None:
         runs = tuple(runs)
+    if kept[-1].evaluation_id != entry["evaluation_id"]:
+        return Baseline(Kind.NIGHTS, nights=kept, runs=runs)
+    kind = Kind.GOOD if name == GOOD else Kind.NIGHTS
     return Baseline(kind, name, nights=kept, runs=runs)
 
 

@@ -154,12 +154,12 @@ def checked_mean_of(result: Mapping[str, Any], run: str | None = None) -> str:
 
 
 def runs_to_accept(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The runs whose results did not pass.
+    """The runs whose results did not pass, except results that only warn.
 
     The list is empty if no run passed, or if a result that did not pass is not about a run.
     """
     runs = {result["run"] for result in results}
-    not_passed = {result["run"] for result in results if result["result"] != PASS}
+    not_passed = {result["run"] for result in filter(_is_open, results)}
     if None in not_passed or not_passed == runs:
         return []
     return sorted(not_passed)
@@ -253,7 +253,7 @@ def runs_without_baseline(results: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _is_open(result: Mapping[str, Any]) -> bool:
-    """Whether a result is not a pass, and not only a warning."""
+    """Whether a result is not a pass, and does not only warn."""
     return bool(result["result"] != PASS and result["severity"] == FAIL)
 
 

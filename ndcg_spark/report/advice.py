@@ -436,7 +436,7 @@ def _past_loss(loss: PastLoss) -> Markup:
 
 def _has_recovered(page: NightPage, run: str, date: str) -> bool:
     """Whether a run that failed on a date is known to be back at its earlier level."""
-    nights = page.baseline.nights
+    nights = page.outline.about(run).baseline.nights
     if not nights or nights[-1].evaluated_on >= date:
         # The baseline is not from before the loss.
         return False
@@ -491,8 +491,8 @@ def _new_beside_failed(page: NightPage) -> list[str]:
 
 
 def _failed_runs(page: NightPage) -> list[str]:
-    """The runs with a failed check."""
-    failed = {result["run"] for result in page.results if result["result"] == FAIL}
+    """The runs with a failed check that does not only warn."""
+    failed = {result["run"] for result in filter(fails_night, page.results)}
     return sorted(run for run in failed if run is not None)
 
 

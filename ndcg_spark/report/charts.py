@@ -247,6 +247,8 @@ def _other_baselines(page: NightPage, runs: Sequence[str]) -> list[Markup]:
 def uncompared(page: NightPage) -> list[Uncompared]:
     """The runs that have no difference, and why."""
     found = [Uncompared(name_markup(run), score(page.value(run)), "mid", NEW) for run in page.new]
+    for run in page.left_out:
+        found.append(Uncompared(name_markup(run), score(page.value(run)), "mid", "not compared"))
     for run in page.unknown_ids:
         found.append(Uncompared(name_markup(run), "", "bad", "ids without judgments"))
     for row in page.missing:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_spark.comparison.baselines import Baseline
 from ndcg_spark.comparison.chain import RunScores, chain
 from ndcg_spark.comparison.differences import ComparisonOptions, Sides, slice_causes
 from ndcg_spark.comparison.matrix import padded, read_attributes
@@ -82,6 +83,8 @@ class ComparedRuns:
     #: The reference of each run that is compared by a chain across changes of judgments.
     chains: Mapping[str, Reference] = dataclasses.field(default_factory=dict)
     refused: NotCompared | None = None
+    #: The runs whose own good nights are not kept, or cannot be compared.
+    left_out: Sequence[str] = ()
 
     def difference(self, run: str) -> float:
         """A run's difference, or 0 if it has none."""
@@ -126,7 +129,8 @@ def gate_result(shown: Outline, results: Iterable[Row], run: str) -> Row | None:
 
 def compare_shown(history: History, shown: Outline) -> ComparedRuns:
     """A night's runs compared with its baseline, with any decisions from the gate."""
-    gate = shown.night.gate if shown.baseline.name else {}
+    is_of_gate = any(baseline.name for baseline in shown.baselines)
+    gate = shown.night.gate if is_of_gate else {}
     attributes = shown.request.attributes
     if attributes is None:
         attributes = read_attributes([shown.night])
@@ -184,6 +188,7 @@ def _with_runs_beside(
     """The comparison, with the runs that the gate compares with other nights."""
     rows, slices = dict(compared.rows), dict(compared.slices)
     decided = list(compared.decided_by_gate)
+    baselines = [shown.baseline]
     for baseline in shown.beside:
         if why_not_comparable(shown.night, baseline.nights, shown.metric) is not None:
             continue
@@ -195,7 +200,23 @@ def _with_runs_beside(
         rows |= other.rows
         slices |= other.slices
         decided.extend(other.decided_by_gate)
-    return dataclasses.replace(compared, rows=rows, slices=slices, decided_by_gate=decided)
+        baselines.append(baseline)
+    return dataclasses.replace(
+        compared,
+        rows=rows,
+        slices=slices,
+        decided_by_gate=decided,
+        left_out=_runs_of_none(shown.runs, baselines),
+    )
+
+
+def _runs_of_none(runs: Iterable[str], baselines: Sequence[Baseline]) -> list[str]:
+    """The runs that none of these baselines is for."""
+    left = []
+    for run in runs:
+        if not any(baseline.is_for(run) for baseline in baselines):
+            left.append(run)
+    return left
 
 
 def _combine_sides(

@@ -175,12 +175,18 @@ class NightPage:
 
     @property
     def new(self) -> Sequence[str]:
-        """The runs that the baseline does not have."""
+        """The runs that their baselines do not have."""
         compared = self.compared_with
         if not self.baseline.nights or compared.refused or compared.chains:
             return []
-        known = self.compared.keys() | self.unknown_ids.keys()
+        known = {*self.compared, *self.unknown_ids, *compared.left_out}
         return [run for run in self.runs if run not in known]
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """The runs whose own baselines cannot be shown."""
+        left_out = self.compared_with.left_out
+        return [run for run in self.runs if run in left_out and run not in self.unknown_ids]
 
     @functools.cached_property
     def unknown_ids(self) -> Mapping[str, str]:
@@ -282,10 +288,10 @@ def load_night(
     before = _rows_before(history, shown)
     # The run that the page is about.
     human = _human_estimate(history, night, request)
-    run = _requested_run(request, human)
-    run = run or _chosen_run(shown, runs, compared, scores, before)
-    if not shown.baseline.is_for(run):
-        shown = shown.about(run)
+    run = _requested_run(request, human) or _chosen_run(shown, runs, compared, scores, before)
+    of_run = shown.about(run)
+    if of_run is not shown:
+        shown = of_run
         compared = compare_shown(history, shown)
         before = _rows_before(history, shown)
     # Its queries, and how they changed if they are compared.

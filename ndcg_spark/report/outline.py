@@ -76,7 +76,7 @@ class Outline:
     previous: Night | None
     #: The known losses that accepting this night adds to the baseline without showing them.
     losses_before: Sequence[PastLoss] = ()
-    #: The gate's baselines of the same name for the runs that have other nights.
+    #: The gate's baselines for the runs that have other good nights.
     beside: Sequence[Baseline] = ()
 
     def about(self, run: str) -> "Outline":

@@ -228,3 +228,11 @@ def test_a_night_that_lacks_only_a_baseline_says_how_to_accept_it(tmp_path, more
     # Nobody should accept a missing run or a loss unseen.
     missing = night(tmp_path, 3, {"c": 0})
     assert how_to_accept(missing.as_json(), "out", "gate.toml") is None
+
+
+def test_a_loss_that_only_warns_is_not_accepted_with_a_new_run(tmp_path):
+    held = gate({"runs": ["a", "new"]}, {"runs": ["b"], "severity": "warn"})
+    night(tmp_path, 1, {"a": 0, "b": 0}, held, accepted="first")
+    verdict = night(tmp_path, 2, {"a": 0, "b": 0.1, "new": 0}, held)
+    assert (verdict.reason, verdict.runs_to_accept) == ("new_run", ["new"])
+    assert "fail" in {result.result for result in verdict.results if result.run == "b"}

@@ -311,6 +311,17 @@ def test_a_new_run_is_accepted_without_the_runs_that_lost(page):
     assert ("--run hybrid" in of_new, "--run new" in of_new) == (False, True)
 
 
+def test_a_run_that_fails_only_with_a_warning_is_not_accepted(page):
+    failed = with_new_run(page)["record"]["verdict"]
+    own, new = failed["results"]
+    passed = {**own, "run": "bm25", "result": "pass"}
+    results = [{**own, "severity": "warn"}, passed, new]
+    asked = changed(page, record={"verdict": {**failed, "verdict": "none", "results": results}})
+    assert advice.accept_new_runs(asked) is None
+    said = advice.accept_night(asked).text
+    assert ("--run new" in said, "hybrid" in said) == (True, False)
+
+
 def test_a_loss_that_is_acknowledged_tonight_is_not_acknowledged_again(page):
     record = {"acknowledged": {"until": "2026-02-01", "reason": "why"}}
     assert advice.acknowledge(changed(page, record=record)) is None
@@ -361,6 +372,15 @@ def test_a_loss_of_a_failed_night_is_not_accepted_again_where_its_run_has_recove
     lost = changed(page, **lost_before(page, row={"difference": -0.1}))
     assert before.evaluated_on < "2026-01-02"
     assert (advice.accepts_loss(recovered), advice.accepts_loss(lost) is not None) == (None, True)
+
+
+def test_a_run_has_recovered_if_its_own_nights_are_from_before_its_loss(page):
+    (before,) = page.baseline.nights
+    ours = dataclasses.replace(page.baseline, nights=(page.night,), runs=("dense",))
+    theirs = dataclasses.replace(page.baseline, nights=(before,), runs=("hybrid",))
+    asked = changed(page, **lost_before(page, row={"difference": 0.0}))
+    outline = dataclasses.replace(asked.outline, baseline=ours, beside=[theirs])
+    assert advice.accepts_loss(dataclasses.replace(asked, outline=outline)) is None
 
 
 @pytest.mark.parametrize(("run", "is_said"), [("hybrid", True), ("dense", False)])

@@ -16,8 +16,9 @@ from ndcg_spark.comparison.differences import (
 from ndcg_spark.comparison.matrix import read_attributes
 from ndcg_spark.comparison.sources import ScoreCache, both_sides, published_rows
 from ndcg_spark.comparison.trend import History
-from ndcg_spark.nights.log import committed, revise
+from ndcg_spark.nights.log import Nights, committed, revise
 from ndcg_spark.nights.reader import read_rows
+from ndcg_spark.report import charts
 from ndcg_spark.report.night import load_night
 from ndcg_spark.report.outline import Request, outline, shown_rows
 
@@ -121,20 +122,73 @@ def test_a_baseline_of_the_night(tmp_path):
     assert [row["difference"] for row in rows] == [row["difference"] for row in published]
 
 
+#: The scores until the night that was accepted for b alone.
+BEFORE = {
+    "2026-11-01": {"a": BASE, "b": BASE},
+    "2026-11-02": {"a": BASE, "b": BASE - 0.1},
+}
+
+
+def accepted_for_b(output, drop=0.0):
+    """The verdict on a night after one that was accepted for b alone."""
+    first, second = BEFORE
+    evaluate(output, gate(), first, BEFORE[first], accepted="first")
+    evaluate(output, gate(), second, BEFORE[second])
+    revise(committed(str(output))[-1], accepted="intended", accepted_runs=["b"])
+    scores = {"a": BASE + spread(0, 0.001), "b": BASE - 0.1 - drop + spread(0, 0.001)}
+    return evaluate(output, gate(), "2026-11-03", scores)["web"]
+
+
+def loaded(output, run=None, without=()):
+    """The page of the last night, or as if some nights had expired."""
+    nights = committed(str(output))
+    kept = [night for night in nights if night.evaluated_on not in without]
+    history = History(Nights(kept, [night.row for night in kept], {}))
+    return load_night(history, kept[-1], Request(run=run))
+
+
+def differences_by_gate(verdict):
+    return {one.run: one.difference for one in verdict.results if one.baseline == "good"}
+
+
+def differences_on(page):
+    return {run: row["difference"] for run, row in page.compared.items()}
+
+
+@pytest.mark.parametrize("run", [None, "a", "b"])
+@pytest.mark.parametrize("again", BEFORE)
+def test_each_run_has_its_own_nights_after_some_were_evaluated_again(tmp_path, again, run):
+    verdict = accepted_for_b(tmp_path)
+    evaluate(tmp_path, gate(), again, BEFORE[again])
+    shown = loaded(tmp_path, run)
+    assert differences_on(shown) == pytest.approx(differences_by_gate(verdict))
+    assert (shown.new, shown.left_out) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("gone", "run", "compared", "left_out"),
+    [
+        ("2026-11-02", "a", {"a"}, ["b"]),
+        ("2026-11-01", "b", {"b"}, ["a"]),
+        # The gate's nights are gone, so the page compares with the last night.
+        ("2026-11-02", "b", {"a", "b"}, []),
+    ],
+)
+def test_a_run_whose_own_nights_are_gone_is_not_new(tmp_path, gone, run, compared, left_out):
+    accepted_for_b(tmp_path)
+    shown = loaded(tmp_path, run, without=[gone])
+    assert (shown.run, set(shown.compared)) == (run, compared)
+    assert (shown.new, shown.left_out) == ([], left_out)
+    listed = [one.why for one in charts.uncompared(shown)]
+    assert listed == ["not compared"] * len(left_out)
+
+
 @pytest.mark.parametrize(("drop", "about"), [(0.0, "a"), (0.05, "b")])
 def test_each_run_is_shown_against_the_nights_that_the_gate_compared_it_with(tmp_path, drop, about):
-    config = gate()
-    evaluate(tmp_path, config, "2026-11-01", {"a": BASE, "b": BASE}, accepted="first")
-    evaluate(tmp_path, config, "2026-11-02", {"a": BASE, "b": BASE - 0.1})
-    (_, second) = committed(str(tmp_path))
-    revise(second, accepted="intended", accepted_runs=["b"])
-    scores = {"a": BASE + spread(0, 0.001), "b": BASE - 0.1 - drop + spread(0, 0.001)}
-    verdict = evaluate(tmp_path, config, "2026-11-03", scores)["web"]
-    history = History(committed(str(tmp_path)))
-    shown = load_night(history, history.nights[-1], Request())
-    by_gate = {one.run: one.difference for one in verdict.results if one.baseline == "good"}
-    by_page = {run: row["difference"] for run, row in shown.compared.items()}
-    assert by_page == pytest.approx(by_gate)
+    verdict = accepted_for_b(tmp_path, drop)
+    shown = loaded(tmp_path)
+    by_page = differences_on(shown)
+    assert by_page == pytest.approx(differences_by_gate(verdict))
     assert by_page["b"] == pytest.approx(-drop, abs=1e-3)
     dates = {"a": "2026-11-01", "b": "2026-11-02"}
     assert (shown.run, shown.baseline.newest) == (about, dates[about])
