@@ -594,9 +594,7 @@ OF_LISTS = [*itertools.product([*EXPRESSED, "standard ties=rank", "rectools"], [
 LISTS_ON_SPARK = [*OF_LISTS[2::8], *OF_LISTS[7::8], ("rectools", False)]
 
 
-@pytest.mark.parametrize(
-    ("label", "has_scores"), on_spark(OF_LISTS, *LISTS_ON_SPARK)
-)
+@pytest.mark.parametrize(("label", "has_scores"), on_spark(OF_LISTS, *LISTS_ON_SPARK))
 def test_lists_are_scored_as_by_the_definition(session, monkeypatch, label, has_scores):
     queries = random_queries(Random(label))  # noqa: S311  # the same
     convention = Convention.parse(label)
