@@ -4,6 +4,7 @@ It is not in `api`, because guides and saved pipelines name `ndcg_spark.ml`.
 """
 
 import functools
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,11 +14,12 @@ from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, NumericType, StructType
 
+from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.engine import require_read_values
 from ndcg_spark.errors import ConfigurationError, InputError, MissingColumnError, about, within
 from ndcg_spark.inputs.column_names import is_alias, resolve_columns
-from ndcg_spark.ml_queries import ListField, ListRows, LongRows
+from ndcg_spark.ml_queries import ListField, ListRows, LongRows, warns_of_grades
 from ndcg_spark.ml_rows import EXCLUDED, JUDGED, RETURNED, DocumentRows, mean_ndcg
 from ndcg_spark.ml_sql import is_fractional
 from ndcg_spark.rules import require_types
@@ -156,7 +158,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
                 rows = self._long(dataset, convention)
             else:
                 rows = self._listed(dataset, convention)
-        mean = mean_ndcg(rows, convention, k)
+        mean, fractional, highest = mean_ndcg(rows, convention, k)
         if mean is None and not dataset.take(1):
             raise InputError(
                 "dataset: it has no rows; with coldStartStrategy='drop', "
@@ -169,6 +171,7 @@ class NdcgEvaluator(Evaluator, DefaultParamsReadable["NdcgEvaluator"], DefaultPa
             raise InputError(
                 f"dataset: no query is in the mean; each lacks {lacks}: check both columns"
             )
+        _warn_of_grades(convention, fractional, highest)
         return mean
 
     def _long(self, dataset: DataFrame, convention: Convention) -> DocumentRows:
@@ -389,3 +392,11 @@ for _name in ("predictionCol", "labelCol", "metricName", "k"):
     setattr(
         NdcgEvaluator, f"set{_title}", lambda self, value, name=_name: self._set(**{name: value})
     )
+
+
+def _warn_of_grades(
+    convention: Convention, fractional: float | None, highest: float | None
+) -> None:
+    if warns_of_grades(convention):
+        for sentence in presets.about_grades(convention.based_on, fractional, highest):
+            warnings.warn(sentence, stacklevel=4)

@@ -5,6 +5,7 @@ the definition, such as one with a document twice; `ml_rows` then decides what i
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import ml_sql, sql
+from ndcg_spark.convention import presets
 from ndcg_spark.convention.convention import Convention
 from ndcg_spark.reference import unjudged_gain
 from ndcg_spark.scoring.ideal import is_user_function
@@ -24,6 +26,16 @@ _LONGEST = 10**9
 #: is faster for more than this: 1,000 among 1,000 took Spark 0.12 s, and Python 0.02 s.
 _MOST_LOOKED_FOR = 500
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+class Mean(NamedTuple):
+    """The mean NDCG over the judged queries that are not left out, or None; and grades."""
+
+    ndcg: float | None
+    #: The highest grade that is not a whole number, and the highest of all; None if there is none,
+    #: or if the convention does not warn about grades.
+    fractional: float | None = None
+    highest: float | None = None
 
 
 class Ranked(NamedTuple):
@@ -45,7 +57,7 @@ class QueryLists(Protocol):
         """Whether SQL is as fast as Python for these lists, however long they are."""
 
     def ranked(self, convention: Convention) -> Ranked:
-        """Each query's lists."""
+        """Each query's lists; also fractional and highest if a tool restricts grades."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +87,10 @@ class LongRows:
         columns.append(f"bool_or({self._odd(document, query, grade, ids, convention)}) as odd")
         columns.append(f"bool_or({is_judged}) as is_query")
         columns.append(f"bool_or({self.columns['is_returned']}) as answered")
+        if warns_of_grades(convention):
+            has_fraction = f"{is_judged} and {grade} % 1 != 0"
+            columns.append(f"max(case when {has_fraction} then {grade} end) as fractional")
+            columns.append(f"max(case when {is_judged} then {grade} end) as highest")
         grouped = self.table.groupBy(F.expr(f"{query} as query_id")).agg(*map(F.expr, columns))
         kept = {
             "is_query": "is_query",
@@ -83,6 +99,7 @@ class LongRows:
             "judged": "judged",
             "listed": _sorted("listed", convention),
         }
+        kept |= {name: name for name in _of_grades(convention)}
         return Ranked(_select(grouped, kept), "one.gain")
 
     def _type_of_ids(self, convention: Convention) -> str:
@@ -209,6 +226,10 @@ class ListRows:
             columns["documents"] = "documents"
             gain = ml_sql.gain_of("grade", convention)
             columns["judged"] = f"transform(grades, grade -> {gain})"
+        if warns_of_grades(convention):
+            grades = "grades" if self.relevance is not None else "array(1.0D)"
+            columns["fractional"] = f"array_max(filter({grades}, grade -> grade % 1 != 0))"
+            columns["highest"] = f"array_max({grades})"
         return columns
 
     def _odd(self, convention: Convention) -> list[str]:
@@ -296,22 +317,25 @@ def is_expressible(kinds: Mapping[str, str], convention: Convention) -> bool:
     return all(map(ml_sql.is_numeric, numbers)) and kinds.get("rank", "int") in _WHOLE
 
 
-def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> float | None:
-    """The mean NDCG over the judged queries that are not left out, or None if there are none.
-
-    It is not finite if a query is odd, and SQL does not decide it.
-    """
+def mean_of_queries(lists: QueryLists, convention: Convention, k: int) -> Mean | None:
+    """The mean, or None if a query is odd and SQL does not decide it."""
     table, gain = lists.ranked(convention)
-    sums = {name: name for name in ("is_query", "answered", "odd")}
+    of_grades = _of_grades(convention)
+    sums = {name: name for name in ("is_query", "answered", "odd", *of_grades)}
     depth = min(k, _LONGEST)
     sums["dcg"] = _dcg(gain, convention, depth)
     sums["ideal_dcg"] = _ideal_dcg(gain, convention, depth)
-    ndcg = f"{ml_sql.checked_ndcg(convention)} as ndcg"
+    columns = [f"{ml_sql.checked_ndcg(convention)} as ndcg"]
+    for name in of_grades:
+        columns.append(f"case when is_query then {name} end as {name}")
     # The mean is taken here: shuffling the scores to one task is a second job, which costs classic
     # Spark as much as all of a small evaluation; a score has eight bytes.
-    fetched = _select(table, sums).selectExpr(ndcg).toArrow()
-    mean: float | None = pc.mean(fetched["ndcg"]).as_py()
-    return mean
+    fetched = _select(table, sums).selectExpr(*columns).toArrow()
+    mean = pc.mean(fetched["ndcg"]).as_py()
+    if mean is not None and not math.isfinite(mean):
+        return None
+    grades = {name: pc.max(fetched[name]).as_py() for name in of_grades}
+    return Mean(mean, **grades)
 
 
 def _select(table: DataFrame, columns: Mapping[str, str]) -> DataFrame:
@@ -352,6 +376,18 @@ def _stays(convention: Convention, is_judged: str, own_gain: str) -> list[str]:
     if convention.negative == "drop":
         conditions.append(f"({own_gain} is not null or not {is_judged})")
     return conditions
+
+
+def warns_of_grades(convention: Convention) -> bool:
+    """Whether the tool of the preset restricts grades."""
+    limits = presets.PRESETS[convention.based_on].grades
+    # With a threshold, the tool would be given grades of 1 and 0.
+    return limits != presets.Grades() and convention.min_relevance == "none"
+
+
+def _of_grades(convention: Convention) -> tuple[str, ...]:
+    """The columns of a query's grades that are fetched for a warning."""
+    return ("fractional", "highest") if warns_of_grades(convention) else ()
 
 
 def _is_averaged(convention: Convention) -> bool:

@@ -8,7 +8,6 @@ twice, functions that users write, and numbers that are text.
 
 import dataclasses
 import functools
-import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -23,7 +22,7 @@ from ndcg_spark.convention.convention import Convention
 from ndcg_spark.convention.refused_queries import NOT_FINITE, RANK_TWICE
 from ndcg_spark.engine import failures
 from ndcg_spark.errors import ConventionError, InputError
-from ndcg_spark.ml_queries import QueryLists, is_expressible, mean_of_queries
+from ndcg_spark.ml_queries import Mean, QueryLists, is_expressible, mean_of_queries
 from ndcg_spark.ml_sql import is_fractional, is_whole, whole_text
 from ndcg_spark.rules import RowTest, Rule
 from ndcg_spark.scoring.prepare import judgment_tests, ordered
@@ -60,28 +59,30 @@ class DocumentRows:
     judged_once: bool = False
 
 
-def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> float | None:
-    """The mean of the rows, or None if no query is in the mean.
-
-    Raises InputError for data that `evaluate` refuses.
-    """
+def mean_ndcg(rows: DocumentRows, convention: Convention, k: int) -> Mean:
+    """The mean of the rows. Raises InputError for data that `evaluate` refuses."""
     names = [name for name in ("score", "rank") if name in rows.kinds]
     convention = ordered(convention, names)
     if is_expressible(rows.kinds, convention) and rows.lists.are_quick(convention, k):
         mean = mean_of_queries(rows.lists, convention, k)
-        if mean is None or math.isfinite(mean):
+        if mean is not None:
             return mean
     return _mean_in_python(rows, convention, k)
 
 
-def _mean_in_python(rows: DocumentRows, convention: Convention, k: int) -> float | None:
+def _mean_in_python(rows: DocumentRows, convention: Convention, k: int) -> Mean:
     """The mean by the definition, which reports what is wrong and runs users' functions."""
     queries = _queries(_checked(rows, convention), rows.kinds, convention)
     ndcg_of_query = _ndcg_function(queries.columns, rows, convention, k)
-    scores = queries.select(ndcg_of_query.alias("ndcg"))
+    scores = queries.select(
+        ndcg_of_query.alias("ndcg"),
+        F.expr("array_max(filter(grades, grade -> grade % 1 != 0)) as fractional"),
+        F.expr("array_max(grades) as highest"),
+    )
     try:
         mean = F.expr("avg(case when not isnan(ndcg) then ndcg end)")
-        ((ndcg,),) = scores.agg(mean).collect()
+        means = scores.agg(mean, F.max("fractional"), F.max("highest"))
+        ((ndcg, fractional, highest),) = means.collect()
     except failures() as error:
         refusal = refused(error)
         if refusal is None:
@@ -90,7 +91,7 @@ def _mean_in_python(rows: DocumentRows, convention: Convention, k: int) -> float
         if code in (NOT_FINITE.code, _CONVENTION):
             raise ConventionError(sentence) from error
         raise InputError(sentence) from error
-    return None if ndcg is None else float(ndcg)
+    return Mean(None if ndcg is None else float(ndcg), fractional, highest)
 
 
 def _checked(rows: DocumentRows, convention: Convention) -> DataFrame:

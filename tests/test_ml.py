@@ -594,9 +594,7 @@ OF_LISTS = [*itertools.product([*EXPRESSED, "standard ties=rank", "rectools"], [
 LISTS_ON_SPARK = [*OF_LISTS[2::8], *OF_LISTS[7::8], ("rectools", False)]
 
 
-@pytest.mark.parametrize(
-    ("label", "has_scores"), on_spark(OF_LISTS, *OF_LISTS[2::8], *OF_LISTS[7::8])
-)
+@pytest.mark.parametrize(("label", "has_scores"), on_spark(OF_LISTS, *LISTS_ON_SPARK))
 def test_lists_are_scored_as_by_the_definition(session, monkeypatch, label, has_scores):
     queries = random_queries(Random(label))  # noqa: S311  # the same
     convention = Convention.parse(label)
@@ -721,3 +719,25 @@ def test_als_is_tuned(session, thorough):
         seed=2,
     ).fit(ratings)
     assert tuned.avgMetrics[0] > tuned.avgMetrics[1]
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize(
+    ("convention", "grade", "said"),
+    [
+        ("trec_eval", 0.9, "trec_eval itself truncates .* e.g. 0.9"),
+        ("lightgbm ties=doc_id_asc", 31.0, "lightgbm itself refuses grades above 30"),
+    ],
+)
+def test_grades_that_a_tool_does_not_take_are_a_warning(session, convention, grade, said):
+    with pytest.warns(UserWarning, match=said):
+        of_rows(session, (2, 7, grade, 0.5), convention=convention)
+    columns = "prediction array<int>, label array<struct<item:int,rating:double>>"
+    with pytest.warns(UserWarning, match=said):
+        evaluated(session, [([7], [(7, grade)])], columns, convention=convention)
+
+
+@pytest.mark.embedded
+def test_grades_that_a_tool_takes_are_no_warning(session):
+    assert of_rows(session, (2, 7, 2.0, 0.5)) == pytest.approx((NDCG + 1) / 2)
+    of_rows(session, (2, 7, 0.9, 0.5), convention="trec_eval min_relevance=0.5")

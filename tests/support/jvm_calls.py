@@ -64,10 +64,11 @@ def _functions(frame: FrameType | None) -> Iterator[str]:
 
 
 def count_jobs(session: SparkSession, collect: Callable[[], Any]) -> int:
-    store = session.sparkContext._jsc.sc().statusStore()
-    before = store.jobsList(None).size()
+    # The status store hears of jobs late, and keeps only the last ones.
+    scheduler = session.sparkContext._jsc.sc().dagScheduler()
+    before = scheduler.numTotalJobs()
     collect()
-    return store.jobsList(None).size() - before
+    return int(scheduler.numTotalJobs()) - before
 
 
 def inputs(session: SparkSession) -> tuple[DataFrame, DataFrame]:
